@@ -79,7 +79,6 @@ Benches:
   bench:versions        Do many old versions make reads slower?
   bench:mapreduce       Is the baseline a fair competitor? (GNU sort, DuckDB, Hadoop, Spark)
   bench:web-index       How soon can a crawled page be found, by observers and by a batch?
-  bench:transport       What does a call cost through the official client, and through ours?
   bench:simulate        How fast is the simulator?
 
 Verification:
@@ -91,7 +90,10 @@ Verification:
   chaos                 Do real processes survive kill -9 and long pauses?
 
 Tools:
+  explore               What happens when a process dies there? (the engine in your browser, step by step)
   web-index             What was Percolator built for? (search a crawl while it loads)
+  agent                 Can the processes of a run be on several hosts? (one on each)
+  percolator            How does a database run on many hosts? (oracle, locks, worker, status)
   fsck                  Is a database in order, and can it be repaired?
   judge                 Does the history of any store satisfy snapshot isolation?
   mapreduce             What do map and reduce steps make of files? (Hadoop and Spark too)
@@ -102,7 +104,7 @@ Tools:
   compare:commit        What has changed since a commit? (measures both, in turns)
   runs                  Which runs were measured here, and which of them can go?
   report                What did a run find? (its page again; with --all, one of all runs)
-  fetch                 What do optional parts need? (brings HBase, Hadoop and the model checker)
+  fetch                 What do optional parts need? (brings HBase, Hadoop, TLA tools, Deno, Bun, kerberos)
   pack:engine           How can another project use the engine? (makes a package)
 
 Development:
@@ -113,6 +115,7 @@ Development:
   format:check          Is every file formatted?
   unused                Is there code that nothing uses?
   format                Formats all files.
+  lines                 How many lines and modules does each folder have?
   options               Writes docs/options.md, the options of all scripts.
   relock                Writes package-lock.json, after a change of dependencies.
 

@@ -27,7 +27,7 @@ const AN_OBSERVER =
   'an observer must be an object with the texts name, table and column, and a function run, not ';
 const A_TABLE =
   ' cannot be the name of a table: it must have 1 to 37 characters (letters, digits, - _ .) and not begin with - or .';
-const OF_COLLECTOR = 'it has messageLifetimeMs, rowsPerStep, pauseMs, restMs, onTrouble';
+const OF_COLLECTOR = 'it has messageLifetimeMs, rowsPerStep, pauseMs, restMs, onWarning';
 
 /** The arguments of a call, and the sentence that refuses them. */
 type Case = readonly [given: readonly unknown[], message: string | RegExp];
@@ -134,7 +134,7 @@ const METHODS: Partial<Record<keyof Percolator, readonly Case[]>> = {
     [[5], 'the options of the collector must be an object, not 5'],
     [[{ rest: 1 }], `the collector has no option rest; ${OF_COLLECTOR}`],
     [[{ rowsPerStep: 1.5 }], 'rowsPerStep must be a whole number above 0, not 1.5'],
-    [[{ onTrouble: 'x' }], "onTrouble must be a function, not 'x'"],
+    [[{ onWarning: 'x' }], "onWarning must be a function, not 'x'"],
   ],
   listParked: [
     [[], 'the table of listParked must be a text, not undefined'],

@@ -1,5 +1,5 @@
 /**
- * P57 for bulk load: observed cells that were not acknowledged, and derived ones, are marked, and
+ * P57 for bulk load: observed cells that were not acknowledged, and derived ones, are notified, and
  * observers run for them. And what is refused, and how a batch that fails is reported.
  */
 import assert from 'node:assert/strict';
@@ -50,13 +50,14 @@ test('P57: a worker that already runs sees every row of a bulk load', async () =
   const saw = new Set<string>();
   const run = async (_: unknown, { row }: { readonly row: string }) => void saw.add(row);
   await using worker = other.startWorker([{ name: 'o', table: 't', column: 'seen', run }]);
-  // On Bigtable and HBase, each table of a batch is a call of its own: here the marks come first.
+  // On Bigtable and HBase, each table of a batch is a call of its own: here the notifications come
+  // first.
   const store = decorate(memory, {
     mutateRows: async (rows) => {
-      const { marks = [], others = [] } = Object.groupBy(rows, ({ table }) =>
-        table === notifyTable('t') ? 'marks' : 'others',
+      const { notifications = [], others = [] } = Object.groupBy(rows, ({ table }) =>
+        table === notifyTable('t') ? 'notifications' : 'others',
       );
-      await memory.mutateRows(marks);
+      await memory.mutateRows(notifications);
       await worker.idle();
       await memory.mutateRows(others);
     },

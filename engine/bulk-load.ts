@@ -7,12 +7,13 @@
  *
  * A load has two moments: cells with `derived` are committed after all others, as if observers had
  * written them. The acknowledgments are committed with these, and therefore say that the observed
- * cells have been seen. An observed cell that no observer has acknowledged is marked, as any change
- * of it would be (P57): its observers will run. Marks go with the batch after that of their rows: a
- * worker that already runs would find nothing at a mark without its row, and clear it.
+ * cells have been seen. An observed cell that no observer has acknowledged is notified, as any
+ * change of it would be (P57, lost notification): its observers will run. Notifications go with the
+ * batch after that of their rows: a worker that already runs would find nothing at a notification
+ * without its row, and clear it.
  */
 import { assert } from './base/index.ts';
-import { check, FLAG, type Kind, LIST, objectWith, TEXT } from './base/options.ts';
+import { check, FLAG, type OptionRule, LIST, objectWith, TEXT } from './base/options.ts';
 import { type Mutation, ownBytes, type RowMutation } from './bigtable/index.ts';
 import type { Percolator } from './percolator.ts';
 import { findIncarnation, StoredCatalog } from './tables/index.ts';
@@ -37,8 +38,8 @@ export interface BulkCell {
 
 export interface BulkLoader {
   /**
-   * Adds a row, of which it takes a copy at once (P76); waits when enough is in flight. Rows in key
-   * order load fastest.
+   * Adds a row, of which it takes a copy at once (P76, caller's bytes change); waits when enough is
+   * in flight. Rows in key order load fastest.
    * @throws TABLE_NOT_FOUND, INVALID_ARGUMENT for a row that is ill-formed or has a column of the
    *   engine, and the storage's error if an earlier batch failed
    */
@@ -56,7 +57,7 @@ export interface BulkRow {
   readonly cells: readonly BulkCell[];
   /**
    * Observers that count as having run, each for the column of this row that is named with it. The
-   * cell in such a column is not marked, unless it is `derived`.
+   * cell in such a column is not notified, unless it is `derived`.
    */
   readonly acknowledged?: readonly { readonly observer: string; readonly column: string }[];
 }
@@ -68,12 +69,12 @@ const ROW = objectWith('an object with the texts table and row, and a list of ce
 });
 const CELL = objectWith('an object with a column and a value', {});
 const OBSERVED = objectWith('', { observer: TEXT, column: TEXT });
-const ACKNOWLEDGED: Kind = {
+const ACKNOWLEDGED: OptionRule = {
   expected: 'a list of objects with the texts observer and column',
   accepts: (value) => Array.isArray(value) && value.every(OBSERVED.accepts),
 };
 
-/** Row mutations, those of marks included, per call of the storage. */
+/** Row mutations, those of notifications included, per call of the storage. */
 const BATCH_ROWS = 1_000;
 
 /** Opens a loader, which takes the timestamps of both moments now. */
@@ -85,13 +86,13 @@ export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader
   const tables = new Map<string, Incarnation>();
   let batch: RowMutation[] = [];
   /** Those of the rows in `batch`. */
-  let marks: RowMutation[] = [];
+  let notifications: RowMutation[] = [];
   let sending: Promise<void> = Promise.resolve();
 
   /** One batch is in flight while the next one gathers. */
   async function send(): Promise<void> {
     const [before, full] = [sending, batch];
-    [batch, marks] = [marks, []];
+    [batch, notifications] = [notifications, []];
     sending = before.then(() => percolator.store.mutateRows(full));
     sending.catch(() => {}); // The next `add` that sends, or `finish`, reports it.
     await before;
@@ -105,13 +106,13 @@ export async function openBulkLoader(percolator: Percolator): Promise<BulkLoader
       const table = tables.get(row.table) ?? found;
       tables.set(row.table, table);
       const stored = { ...row, table: table.stored };
-      marks.push(...marksOf(stored, table.observedColumns, { first, second }));
+      notifications.push(...notificationsOf(stored, table.observedColumns, { first, second }));
       batch.push(rowMutation(stored, first, second));
       if (batch.length >= BATCH_ROWS) await send();
     },
     finish: async () => {
       await send();
-      await send(); // The marks of the last rows.
+      await send(); // The notifications of the last rows.
       await sending;
     },
   };
@@ -153,10 +154,10 @@ function rowMutation(
 }
 
 /**
- * Marks the observed cells that no observer has acknowledged, and all `derived` ones: these are
+ * Notifies the observed cells that no observer has acknowledged, and all `derived` ones: these are
  * committed after the observers' runs.
  */
-function marksOf(
+function notificationsOf(
   { table, row, cells, acknowledged = [] }: BulkRow,
   observed: ReadonlySet<string>,
   { first, second }: { readonly first: CommitTimes; readonly second: CommitTimes },

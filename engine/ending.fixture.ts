@@ -9,9 +9,9 @@ import { openPercolator, type Percolator } from './percolator.ts';
 const MINUTES_10_MS = 600_000;
 const [, , mode = '', folder = ''] = argv;
 const cell = { table: 't', row: 'r', column: 'c' };
-/** Troubles are expected: the databases of some programs are closed under their work. */
-const onTrouble = (): void => {};
-const patient = { messageLifetimeMs: MINUTES_10_MS, restMs: MINUTES_10_MS, onTrouble };
+/** Warnings are expected: the databases of some programs are closed under their work. */
+const onWarning = (): void => {};
+const patient = { messageLifetimeMs: MINUTES_10_MS, restMs: MINUTES_10_MS, onWarning };
 
 function open(): Promise<Percolator> {
   const times = { lockTimeToLiveMs: MINUTES_10_MS, leaseTimeToLiveMs: MINUTES_10_MS };
@@ -25,7 +25,7 @@ async function use(database: Percolator): Promise<void> {
 
 function startWorker(database: Percolator): Promise<void> {
   const observer = { name: 'o', table: 't', column: 'seen', run: async () => {} };
-  const options = { idleMs: MINUTES_10_MS, idleMsMax: MINUTES_10_MS, onTrouble };
+  const options = { idleMs: MINUTES_10_MS, idleMsMax: MINUTES_10_MS, onWarning };
   return database.startWorker([observer], options).ended;
 }
 

@@ -7,7 +7,8 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { hasCode } from './base/index.ts';
-import { type Bigtable, decorate, openEmbedded } from './bigtable/index.ts';
+import { type Bigtable, decorate } from './bigtable/index.ts';
+import { openEmbedded } from './bigtable/embedded/index.ts';
 import type { Finding } from './audit/index.ts';
 import { fsck, type FsckOptions } from './fsck.ts';
 import { openPercolator } from './percolator.ts';
@@ -116,11 +117,16 @@ test('other findings are made as before, next to damaged rows', async () => {
   ]);
 });
 
-test('damaged marks are no lost notification, and marks of a damaged row are not judged', async () => {
+test('damaged notifications are no lost notification, and notifications of a damaged row are not judged', async () => {
   const companion = notifyTable('accounts');
-  const mark = { row: 'row 003', family: NOTIFY, qualifier: 'balance', value: 'the mark' };
-  const folder = await filledFolder((store) => set(store, companion, mark));
-  harm(folder, 'the mark');
+  const notification = {
+    row: 'row 003',
+    family: NOTIFY,
+    qualifier: 'balance',
+    value: 'the notification',
+  };
+  const folder = await filledFolder((store) => set(store, companion, notification));
+  harm(folder, 'the notification');
   harm(folder, 'balance of row 100');
   const { findings } = await audited(folder, { tables: ['accounts'] });
   assert.deepEqual(

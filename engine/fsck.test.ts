@@ -4,11 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PercolatorError } from './base/index.ts';
-import { type Bigtable, decorate, openEmbedded } from './bigtable/index.ts';
+import { PercolatorError, systemClock } from './base/index.ts';
+import { type Bigtable, decorate } from './bigtable/index.ts';
+import { openEmbedded } from './bigtable/embedded/index.ts';
 import { createLeaseTable, leaseToken, writeLease } from './leases/lease-table.ts';
 import type { Finding } from './audit/index.ts';
 import { fsck, type FsckOptions } from './fsck.ts';
+import { batchTimestamps, openAllocator } from './oracle/index.ts';
 import { openPercolator } from './percolator.ts';
 import { createMemoryBigtable, temporaryFolder } from './testing/index.ts';
 import { lockOf, plantLease, summaryOf } from './testing/planting.ts';
@@ -384,11 +386,11 @@ test('a repair says for each finding what was done, and transactions go on with 
 
 test('P57: a notification that was lost before any observer ran is found, and repaired: the observer runs', async () => {
   const store = await filled();
-  await store.dropTable('accounts.notify'); // All marks go with it.
+  await store.dropTable('accounts.notify'); // All notifications go with it.
   await store.createTable('accounts.notify', { families: NOTIFY_FAMILIES });
   const [finding] = await findings(store);
   assert.equal(finding?.code, 'notification-lost');
-  const lost = /^changed at \d+, not seen by any observer, and neither marked nor parked$/;
+  const lost = /^changed at \d+, not seen by any observer, and neither notified nor parked$/;
   assert.match(finding.sentence, lost);
   await using percolator = await openPercolator({ store });
   const saw: string[] = [];
@@ -406,4 +408,13 @@ test('P57: a notification that was lost before any observer ran is found, and re
   await worker.idle();
   assert.deepEqual(saw, ['Bob']);
   assert.deepEqual(await summaries(store), []);
+});
+
+test('repairs take no timestamp of another database, whose oracle was named by mistake', async () => {
+  const store = await filled();
+  await plantLock(store, 'dead');
+  const oracle = batchTimestamps(await openAllocator(await filled(), { clock: systemClock }));
+  const repairing = findings(store, { repair: true, oracle });
+  await assert.rejects(repairing, { code: 'WRONG_DATABASE' });
+  assert.ok((await summaries(store)).length > 0, 'the lock is still there');
 });

@@ -20,9 +20,11 @@ import {
 import { check, TEXTS } from './base/options.ts';
 import { type Bigtable, type Damage, TIMESTAMP_MAX } from './bigtable/index.ts';
 import { allLeases, type Lease, LEASES_TABLE, processOf } from './leases/lease-table.ts';
-import { type Liveness, localProcesses } from './lock-service/index.ts';
+import type { Liveness } from './lock-service/index.ts';
+import { localProcesses } from './lock-service/local-processes.ts';
 import {
   batchTimestamps,
+  identify,
   openAllocator,
   ORACLE_TABLE,
   type TimestampOracle,
@@ -56,6 +58,8 @@ export interface FsckOptions extends AuditOptions {
   /** Defaults: this machine's clock and processes. */
   readonly clock?: Clock | undefined;
   readonly liveness?: Liveness | undefined;
+  /** For repairs. Default: the one that is kept in the store, which no oracle service may lead. */
+  readonly oracle?: TimestampOracle | undefined;
 }
 
 /**
@@ -112,10 +116,11 @@ async function openContext(
     clock = systemClock,
     liveness,
     repair: repairs = false,
+    oracle: given,
     hasOracle,
   }: FsckOptions & { readonly hasOracle: boolean },
 ): Promise<Context> {
-  const oracle = hasOracle ? await openOracle(store, { clock, repairs }) : NO_ORACLE;
+  const oracle = hasOracle ? await openOracle(store, { clock, repairs, given }) : NO_ORACLE;
   return createContext({
     store,
     oracle,
@@ -129,9 +134,21 @@ async function openContext(
 
 async function openOracle(
   store: Bigtable,
-  { clock, repairs }: { readonly clock: Clock; readonly repairs: boolean },
+  {
+    clock,
+    repairs,
+    given,
+  }: {
+    readonly clock: Clock;
+    readonly repairs: boolean;
+    readonly given: TimestampOracle | undefined;
+  },
 ): Promise<TimestampOracle> {
-  return repairs ? batchTimestamps(await openAllocator(store, { clock })) : watchTimestamps(store);
+  if (!repairs) return watchTimestamps(store);
+  if (given === undefined) return batchTimestamps(await openAllocator(store, { clock }));
+  // Its address may lead to another database's oracle, whose timestamps mean nothing here (P73).
+  await given.belongTo((await identify(store)).name);
+  return given;
 }
 
 /** No timestamp counts as ahead of an oracle that does not exist, or cannot be read. */

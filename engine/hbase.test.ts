@@ -15,7 +15,7 @@ import { after, describe, test } from 'node:test';
 import { systemClock } from './base/index.ts';
 import { conformanceSuite } from './bigtable/conformance.ts';
 import { claimHBase } from './bigtable/hbase/claims.fixture.ts';
-import { whyNoHBase } from './bigtable/hbase/local/index.ts';
+import { whyNoHBase } from './bigtable/hbase/index.ts';
 import { type Bigtable, type LocalHBase, openStore, startHBase } from './index.ts';
 import { crashSuite } from './testing/crash-suite.ts';
 import { databaseSuite } from './testing/database-suite.ts';

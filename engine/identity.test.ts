@@ -54,7 +54,7 @@ describe('P74: when the store came back empty, or has another database, every ca
   for (const what of ['came back empty', 'has another database'] as const) {
     for (const oracle of ['its own', 'of another process'] as const) {
       test(`the store ${what}; the oracle is ${oracle}`, async () => {
-        const place = createPlace();
+        const place = createSwappedStore();
         const percolator = await openUsed(place.store, oracle === 'its own' ? undefined : place);
         const snapshot = await percolator.snapshot();
         const worker = percolator.startWorker([observer()]);
@@ -72,7 +72,7 @@ describe('P74: when the store came back empty, or has another database, every ca
   }
 
   test('and goes on when the store is back', async () => {
-    const place = createPlace();
+    const place = createSwappedStore();
     const percolator = await openUsed(place.store);
     const back = place.replace();
     await assertLost(percolator);
@@ -99,7 +99,7 @@ async function assertLost(percolator: Percolator): Promise<void> {
   for (const [name, call] of Object.entries(calls)) await assert.rejects(call(), LOST, name);
 }
 
-async function openUsed(store: Bigtable, oracle?: Place): Promise<Percolator> {
+async function openUsed(store: Bigtable, oracle?: SwappedStore): Promise<Percolator> {
   const given = oracle && (await oracle.openOracle());
   const percolator = await openPercolator({ store, oracle: given });
   await percolator.createTable('t', { observedColumns: ['c'] });
@@ -112,7 +112,7 @@ function observer(): Parameters<Percolator['startWorker']>[0][number] {
   return { name: 'o', table: 't', column: 'c', run: async () => {} };
 }
 
-interface Place {
+interface SwappedStore {
   readonly store: Bigtable;
   /** Puts an empty store there. @returns a function that brings the old one back */
   replace(): () => void;
@@ -120,7 +120,7 @@ interface Place {
 }
 
 /** An address at which different stores may be, one after the other. */
-function createPlace(): Place {
+function createSwappedStore(): SwappedStore {
   const first = createMemoryBigtable();
   let now = first;
   const store = decorate(first, {

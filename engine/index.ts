@@ -6,42 +6,47 @@ export * from './base/index.ts';
 export {
   batchBigtable,
   decorate,
-  openEmbedded,
-  openHBase,
-  openRemote,
   durabilityOf,
-  openStore,
-  parseStoreName,
-  startEmulator,
-  fetchHBase,
-  startHBase,
   TIMESTAMP_MAX,
   type BatchingCounters,
   type BatchingOptions,
   type Bigtable,
   type CellFilter,
   type ConditionalRowMutation,
-  type EmbeddedOptions,
-  type Emulator,
-  type HBaseAddress,
+  type Manifest,
+  type RowMutation,
+  type Timestamp,
+} from './bigtable/index.ts';
+export { openEmbedded, type EmbeddedOptions } from './bigtable/embedded/index.ts';
+export {
+  openHBase,
+  fetchHBase,
+  startHBase,
   type HBaseOptions,
   type LocalHBase,
   type LocalHBaseOptions,
-  type Manifest,
-  type OpenStoreOptions,
-  type RemoteOptions,
-  type RowMutation,
-  type StoreAddress,
-  type StoreName,
-  type Timestamp,
-  whyNoEmulator,
   whyNoHBase,
   type Artifacts,
   cachedClassPath,
   classPathOf,
   javaOf,
   javaVersion,
-} from './bigtable/index.ts';
+} from './bigtable/hbase/index.ts';
+export {
+  openRemote,
+  startEmulator,
+  type Emulator,
+  type RemoteOptions,
+  whyNoEmulator,
+} from './bigtable/remote/index.ts';
+export {
+  openStore,
+  parseStoreName,
+  type HBaseAddress,
+  type OpenStoreOptions,
+  type StoreAddress,
+  type StoreName,
+} from './bigtable/open-store.ts';
 export type {
   CollectionReport,
   Collector,
@@ -50,13 +55,10 @@ export type {
   CollectorOptions,
   HeldBack,
 } from './garbage-collection/index.ts';
-export {
-  connectLockService,
-  localProcesses,
-  type LockServiceClient,
-  type RangeLocks,
-  serveLocks,
-} from './lock-service/index.ts';
+export { connectLockService, type LockServiceClient } from './lock-service/client.ts';
+export { localProcesses } from './lock-service/local-processes.ts';
+export type { RangeLocks } from './lock-service/index.ts';
+export { serveLocks } from './lock-service/server.ts';
 export type {
   CommittedRun,
   DirtyCell,
@@ -69,14 +71,14 @@ export type {
 } from './observer/index.ts';
 export {
   batchTimestamps,
-  connectOracle,
   type LeasedAllocator,
   openAllocator,
   openLeasedAllocator,
-  type OracleClient,
-  serveOracle,
   type TimestampOracle,
 } from './oracle/index.ts';
+export { connectOracle, type OracleClient } from './oracle/client.ts';
+export { serveOracle } from './oracle/server.ts';
+export type { TlsIdentity, TlsSource } from './rpc/tls.ts';
 export {
   type Audit,
   type AuditOptions,
@@ -88,6 +90,7 @@ export { type BulkCell, type BulkLoader, type BulkRow, openBulkLoader } from './
 export { fsck, type FsckOptions } from './fsck.ts';
 export { openPercolator, type Percolator, type PercolatorOptions } from './percolator.ts';
 export type { TableDefinition } from './tables/index.ts';
+export { createTelemetry, type Telemetry, type TelemetryOptions } from './telemetry/index.ts';
 export type {
   CellAddress,
   Counters,

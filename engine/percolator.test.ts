@@ -379,7 +379,7 @@ test('P56: a table that another process drops costs a worker that table only, an
       void saw.push(`${dirty.table}/${dirty.row}`),
   }));
   await using worker = percolator.startWorker(observers, {
-    onTrouble: ({ kind, table, isOver }) => void reported.push(`${kind} ${table} ${isOver}`),
+    onWarning: ({ kind, table, isOver }) => void reported.push(`${kind} ${table} ${isOver}`),
   });
   await other.transact(async (transaction) => put(transaction, { 'u/before:seen': '1' }));
   await worker.idle();

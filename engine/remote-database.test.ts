@@ -4,16 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { findEmulator } from './bigtable/remote/find-emulator.ts';
-import { createClients } from './bigtable/remote/client.ts';
-import {
-  type Bigtable,
-  type Emulator,
-  openPercolator,
-  openStore,
-  startEmulator,
-  systemClock,
-} from './index.ts';
+import { findEmulator } from './bigtable/remote/emulator.ts';
+import { createClients } from './bigtable/remote/data-calls.ts';
+import { type Bigtable, type Emulator, openPercolator, openStore, startEmulator } from './index.ts';
 import { databaseSuite } from './testing/database-suite.ts';
 
 const isThere = (await findEmulator(process.env)) !== undefined;
@@ -47,7 +40,7 @@ describe('on the remote store', { skip: isThere ? false : 'no emulator found' },
 
 /** What an uninformed operator might do. */
 async function addRule(plainAddress: string, table: string): Promise<void> {
-  const clients = await createClients({ clock: systemClock, plainAddress });
+  const clients = await createClients(plainAddress);
   await clients.tables.modifyColumnFamilies({
     name: `projects/percolator-bench/instances/emulator/tables/${table}`,
     modifications: [{ id: 'cells', update: { gcRule: { maxNumVersions: 1 } } }],

@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findEmulator } from './bigtable/remote/find-emulator.ts';
+import { findEmulator } from './bigtable/remote/emulator.ts';
 import { openPercolator, openStore, type Percolator, startEmulator } from './index.ts';
 
 const isThere = (await findEmulator(process.env)) !== undefined;

@@ -5,7 +5,10 @@
  * would cost more than all the work done on it, so records are pointed at (`Slice`), hashed,
  * compared and copied where they lie. A `Slice` is moved rather than created again: a function that
  * receives one may use it until it returns, and copies bytes that must live longer.
+ *
+ * `writeFully` brings them into a file or a pipe.
  */
+import { writeSync } from 'node:fs';
 
 /** Up to this length a loop beats the call into native code that copies a block. */
 const LOOP_COPY_BYTES_MAX = 48;
@@ -109,4 +112,32 @@ export function compareBytes(a: Slice, b: Slice): number {
     if (difference !== 0) return difference;
   }
   return a.end - a.start - (b.end - b.start);
+}
+
+const PIPE_WAIT_MS = 1;
+const pause = new Int32Array(new SharedArrayBuffer(4));
+
+/**
+ * Writes the first `length` bytes to the file or pipe: one `write` may take only a part of them,
+ * and a full pipe nothing, for which this waits.
+ */
+export function writeFully(file: number, bytes: Buffer, length: number): void {
+  for (let written = 0; written < length;) {
+    try {
+      written += writeSync(file, bytes, written, length - written);
+    } catch (error) {
+      if (!isTryAgain(error)) throw error;
+      waitForPipe();
+    }
+  }
+}
+
+/** Whether a non-blocking pipe had nothing to give or no room to take. */
+export function isTryAgain(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EAGAIN';
+}
+
+/** A moment for the process at the other end of a pipe. */
+export function waitForPipe(): void {
+  Atomics.wait(pause, 0, 0, PIPE_WAIT_MS);
 }

@@ -5,15 +5,12 @@
  * Only the output of the last job is synced to the disk: the outputs of the earlier jobs are
  * useless without their run, and are removed at its end.
  */
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { MapReduceError } from './errors.ts';
-import { unpackedInputs } from './input-files.ts';
-import type { Input } from './input-splits.ts';
-import type { JobOptions } from './job-options.ts';
-import type { JobReport } from './job-report.ts';
-import { makeFolderOf, refuseExisting } from './output-folder.ts';
-import { runJob } from './run-job.ts';
+import { filesOf, type Input, unpackedInputs } from './input.ts';
+import { importJob, MapReduceError } from './job.ts';
+import { makeFolderOf, refuseExisting } from './output.ts';
+import { type JobOptions, type JobReport, runJob } from './run-job.ts';
 import type { WorkerPool } from './worker-pool.ts';
 
 export interface JobChain {
@@ -62,7 +59,7 @@ export async function runChain(pool: WorkerPool, options: ChainOptions): Promise
   return reports;
 }
 
-type Step = (
+type ChainStep = (
   parameters: unknown,
   inputs: readonly Input[],
   outputFolder: string,
@@ -72,7 +69,7 @@ type Step = (
 /** Calls `step` for each job, with a folder for its output; the last one is the chain's own. */
 async function throughFolders(
   { chain, inputs, outputFolder }: Pick<ChainOptions, 'chain' | 'inputs' | 'outputFolder'>,
-  step: Step,
+  step: ChainStep,
 ): Promise<void> {
   const target = resolve(outputFolder);
   await refuseExisting(target); // The last job does so too, but after the work of all others.
@@ -84,17 +81,11 @@ async function throughFolders(
       const isLast = i === chain.parameters.length - 1;
       const folder = isLast ? target : join(between, `after-${i + 1}`);
       await step(parameters, next, folder, isLast);
-      next = isLast ? [] : await partsOf(folder);
+      next = isLast ? [] : (await filesOf(folder)).map((path) => ({ path }));
     }
   } finally {
     await rm(between, { recursive: true, force: true });
   }
-}
-
-/** The files a job left in its output folder, in order. */
-async function partsOf(folder: string): Promise<Input[]> {
-  const names = await readdir(folder);
-  return names.toSorted().map((name) => ({ path: join(folder, name) }));
 }
 
 function nameOf({ url, parameters }: JobChain, index: number): string {
@@ -112,12 +103,7 @@ async function loadModule(url: string): Promise<Record<string, unknown>> {
   };
   process.once('exit', sayEnded);
   try {
-    return (await import(url)) as Record<string, unknown>;
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new MapReduceError('INVALID_ARGUMENT', `${url} cannot be loaded: ${reason}`, {
-      cause,
-    });
+    return await importJob(url, 'INVALID_ARGUMENT');
   } finally {
     process.off('exit', sayEnded);
     printed.write = write;

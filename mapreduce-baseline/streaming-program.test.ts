@@ -7,13 +7,13 @@ import { streamingCommand } from './engines/engine.ts';
 
 const JOB = new URL('testing/word-count-job.ts', import.meta.url).href;
 
-interface Ended {
+interface ProgramEnd {
   readonly exitCode: number | undefined;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-async function run([command = '', ...words]: readonly string[], input = ''): Promise<Ended> {
+async function run([command = '', ...words]: readonly string[], input = ''): Promise<ProgramEnd> {
   const { exitCode, stdout, stderr } = await execa(command, words, { input, reject: false });
   return { exitCode, stdout, stderr };
 }
@@ -42,7 +42,7 @@ test('a job gets its parameters as they were given, even if there are none', asy
 
 test('the program answers wrong arguments with one sentence and exit code 2', async () => {
   const program = fileURLToPath(new URL('streaming-program.ts', import.meta.url));
-  const noJob = new URL('errors.ts', import.meta.url).href;
+  const noJob = new URL('job.ts', import.meta.url).href;
   for (const words of [
     [],
     ['mop'],

@@ -8,8 +8,7 @@
  * The program ends with exit code 0 only when all is written. If the job ends it before, also with
  * code 0, it fails; and it does not wait for what the job goes on with, such as a timer.
  */
-import { isFinal, MapReduceError } from './errors.ts';
-import { lateWork, loadJob } from './load-job.ts';
+import { isFinal, lateWork, loadJob, MapReduceError } from './job.ts';
 import { streamMap, streamReduce } from './streaming.ts';
 
 /** The descriptor that streaming.sh opens. */

@@ -3,7 +3,7 @@
  *
  *     mapper < input | LC_ALL=C sort | reducer > output
  *
- * The mapper writes `key`, tab, `value` per line, escaped as line-output.ts describes; the reducer
+ * The mapper writes `key`, tab, `value` per line, escaped as output.ts describes; the reducer
  * takes such lines, sorted, so that equal keys are neighbours. Any engine that keeps this contract
  * (sort, Hadoop Streaming, Spark's pipe) can run the jobs of this baseline.
  *
@@ -11,10 +11,9 @@
  * end of the pipe already prepares the next lines.
  */
 import { readSync } from 'node:fs';
-import { ByteBuilder, Slice } from './bytes.ts';
-import type { MapReduceJob, Values } from './job.ts';
-import { LineOutput, unescape } from './line-output.ts';
-import { isTryAgain, waitForPipe } from './write-fully.ts';
+import { ByteBuilder, isTryAgain, Slice, waitForPipe } from './bytes.ts';
+import type { MapReduceJob, ValueCursor } from './job.ts';
+import { LineOutput, unescape } from './output.ts';
 
 const TAB = 0x09;
 const NEWLINE = 0x0a;
@@ -106,7 +105,7 @@ class LineReader {
 }
 
 /** Neighbouring lines with the same key as one group. The key is copied: its line will be gone. */
-class LineGroups implements Values {
+class LineGroups implements ValueCursor {
   readonly key = new Slice();
   readonly value = new Slice();
   readonly #lines: LineReader;

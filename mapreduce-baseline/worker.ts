@@ -6,12 +6,9 @@
  * worker without a parent cannot report.
  */
 import { serialize } from 'node:v8';
-import { MapReduceError } from './errors.ts';
-import { lateWork, loadJob } from './load-job.ts';
-import { runMapTask } from './map-task.ts';
-import { runReduceTask } from './reduce-task.ts';
-import type { Task, TaskReport } from './tasks.ts';
-import type { WorkerMessage } from './worker-process.ts';
+import { lateWork, loadJob, MapReduceError } from './job.ts';
+import { runMapTask, runReduceTask, type Task, type TaskReport } from './tasks.ts';
+import type { WorkerMessage } from './worker-pool.ts';
 
 process.on('SIGINT', () => {}); // Ctrl-C reaches the whole group; the parent ends workers.
 process.on('disconnect', () => process.exit(0));

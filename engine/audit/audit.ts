@@ -1,26 +1,36 @@
 /**
  * The audit: every row of the given tables, read once, and again if something is wrong.
  *
- *     rows ──▶ batches ─┐
- *     marks ─▶ batches ─┴▶ judge ─▶ nothing wrong
- *                             └──▶ read marks and row again ─▶ judge ─▶ found both times ─▶ finding
+ *     rows ───────────▶ batches ─┐
+ *     notifications ──▶ batches ─┴▶ judge ─▶ nothing wrong
+ *                                      └──▶ read notifications and row again
+ *                                            ─▶ judge ─▶ found both times ─▶ finding
  *     locks met ─▶ gathered ─▶ ask their primaries (judge-lock.ts) ─▶ finding
  *
  * The audit runs on a database in use and reports no false errors. It reads one row atomically, but
- * not a row together with its marks. So the second look reads the marks before the row. It reports
- * a lost notification only if the mark is missing before the row is read and the row still has no
- * acknowledgment of the change afterwards. An observer that ran in between cannot cause
- * that, because it acknowledges before it clears. The audit of a table that is dropped meanwhile
- * ends there.
+ * not a row together with its notifications. So the second look reads the notifications before the
+ * row. It reports a lost notification only if the notification is missing before the row is read
+ * and the row still has no acknowledgment of the change afterwards. An observer that ran in between
+ * cannot cause that, because it acknowledges before it clears. The audit of a table that is dropped
+ * meanwhile ends there.
  *
- * A row that the storage cannot read any more is a finding of its own (damaged-rows.ts). Nothing is
- * concluded from what may be in it: without its marks a row is judged as if its table had none.
+ * A row that the storage cannot read any more is a finding of its own (`DamagedRows`). Nothing is
+ * concluded from what may be in it: without its notifications a row is judged as if its table had
+ * none.
  *
  * Memory is bounded: a batch of rows, the gathered locks, and the keys of damaged rows. Without
  * `repair` nothing is written.
  */
 import { hasCode, PercolatorError } from '../base/index.ts';
-import { type Cell, type Row, rowBatches, type RowRange } from '../bigtable/index.ts';
+import {
+  type Cell,
+  type Row,
+  rowBatches,
+  type RowRange,
+  type Bigtable,
+  decorate,
+  keyAfter,
+} from '../bigtable/index.ts';
 import {
   type Context,
   isTableNotFound,
@@ -29,11 +39,10 @@ import {
   TABLE_FAMILIES,
 } from '../transaction/index.ts';
 import { historiesOf } from './column-history.ts';
-import { DamagedRows } from './damaged-rows.ts';
 import { type Finding, keyOf } from './finding.ts';
 import { judgeLock, type LockToJudge, type LockVerdict, wasDropped } from './judge-lock.ts';
-import type { AuditedTable, RowWithMarks } from './judge-notifications.ts';
-import { judgeRow, type Limits } from './judge-row.ts';
+import type { AuditedTable, RowToJudge } from './judge-notifications.ts';
+import { judgeRow, type AuditLimits } from './judge-row.ts';
 import { repair } from './repair.ts';
 
 export interface AuditOptions {
@@ -56,7 +65,9 @@ export interface AuditOptions {
 
 /** An audit in progress: iterate over it, once, for the findings. */
 export interface Audit extends AsyncIterable<Finding> {
-  /** What has been read so far; the rows of marks count with the rows that they belong to. */
+  /**
+   * What has been read so far; the rows of notifications count with the rows that they belong to.
+   */
   readonly counters: { readonly tables: number; readonly rows: number; readonly cells: number };
 }
 
@@ -84,7 +95,7 @@ class TablesAudit implements Audit {
   readonly #tables: readonly AuditedTable[];
   readonly #options: AuditOptions;
   readonly #damaged: DamagedRows;
-  #limits: Limits = { bound: 0, horizon: 0 };
+  #limits: AuditLimits = { bound: 0, horizon: 0 };
   #locks: LockToJudge[] = [];
 
   constructor(
@@ -125,14 +136,15 @@ class TablesAudit implements Audit {
       yield tableFinding(table, missing ? 'table-missing' : 'table-unreadable', unreadable.message);
       return;
     }
-    const companion = await this.#whyUnreadable(notifyTable(table), MARKS);
+    const companion = await this.#whyUnreadable(notifyTable(table), NOTIFICATIONS);
     if (companion !== undefined) {
       if (await this.#isBeingDropped(audited)) return; // The companion goes first.
       yield companionFinding(table, companion);
     }
     // A repair creates the companion again, empty; the audit then reports each lost notification.
-    const hasCompanion = (await this.#whyUnreadable(notifyTable(table), MARKS)) === undefined;
-    const known = hasCompanion ? audited : withoutMarks(audited);
+    const hasCompanion =
+      (await this.#whyUnreadable(notifyTable(table), NOTIFICATIONS)) === undefined;
+    const known = hasCompanion ? audited : withoutNotifications(audited);
     try {
       for await (const { rows, range } of rowBatches(store, table, {}, FAMILIES)) {
         yield* this.#damaged.take();
@@ -150,36 +162,41 @@ class TablesAudit implements Audit {
     return isDefined && wasDropped(this.#context, table);
   }
 
-  /** The rows that have marks, with or without cells of their own; then the rows without marks. */
+  /**
+   * The rows that have notifications, with or without cells of their own; then the rows without
+   * notifications.
+   */
   async *#auditBatch(
     audited: AuditedTable,
     rows: readonly Row[],
     { range, hasCompanion }: { readonly range: RowRange; readonly hasCompanion: boolean },
   ): AsyncGenerator<Finding> {
-    const unmarked = new Map(rows.map((row) => [row.key, row.cells]));
+    const unnotified = new Map(rows.map((row) => [row.key, row.cells]));
     const companion = notifyTable(audited.table);
-    const batches = hasCompanion ? rowBatches(this.#context.store, companion, range, MARKS) : [];
+    const batches = hasCompanion
+      ? rowBatches(this.#context.store, companion, range, NOTIFICATIONS)
+      : [];
     for await (const batch of batches) {
-      for (const { key, cells: marks } of batch.rows) {
+      for (const { key, cells: notifications } of batch.rows) {
         if (this.#damaged.has(audited.table, key)) continue;
-        yield* this.#auditRow(audited, key, unmarked.get(key) ?? [], marks);
-        unmarked.delete(key);
+        yield* this.#auditRow(audited, key, unnotified.get(key) ?? [], notifications);
+        unnotified.delete(key);
       }
     }
     yield* this.#damaged.take();
-    // Also rows whose marks are damaged: the second look, at one row, tells them apart.
-    for (const [key, cells] of unmarked) yield* this.#auditRow(audited, key, cells, []);
+    // Also rows whose notifications are damaged: the second look, at one row, tells them apart.
+    for (const [key, cells] of unnotified) yield* this.#auditRow(audited, key, cells, []);
   }
 
   async *#auditRow(
     audited: AuditedTable,
     row: string,
     cells: readonly Cell[],
-    marks: readonly Cell[],
+    notifications: readonly Cell[],
   ): AsyncGenerator<Finding> {
     this.counters.rows++;
-    this.counters.cells += cells.length + marks.length;
-    const subject = { audited, row, histories: historiesOf(cells), marks };
+    this.counters.cells += cells.length + notifications.length;
+    const subject = { audited, row, histories: historiesOf(cells), notifications };
     const suspected = this.#judge(subject);
     const findings = suspected.length === 0 ? [] : await this.#lookAgain(subject, suspected);
     yield* findings;
@@ -193,24 +210,29 @@ class TablesAudit implements Audit {
     this.#limits = { bound, horizon: oracle.horizon };
   }
 
-  #judge(subject: RowWithMarks): readonly Finding[] {
+  #judge(subject: RowToJudge): readonly Finding[] {
     return judgeRow(subject, this.#limits);
   }
 
   /** The suspicions that a second look confirms. */
   async #lookAgain(
-    { audited, row }: RowWithMarks,
+    { audited, row }: RowToJudge,
     suspected: readonly Finding[],
   ): Promise<readonly Finding[]> {
     const { table } = audited;
-    const marks = await unlessDamaged(this.#readMarks(audited, row));
+    const notifications = await unlessDamaged(this.#readNotifications(audited, row));
     const cells = await unlessDamaged(this.#readCells(table, row));
     if (cells === undefined) return [];
     // After the cells were read: an older bound would be below new cells, and an older horizon
     // below what has been collected.
     await this.#askOracle();
-    const known = marks === undefined ? withoutMarks(audited) : audited;
-    const subject = { audited: known, row, histories: historiesOf(cells), marks: marks ?? [] };
+    const known = notifications === undefined ? withoutNotifications(audited) : audited;
+    const subject = {
+      audited: known,
+      row,
+      histories: historiesOf(cells),
+      notifications: notifications ?? [],
+    };
     const again = this.#judge(subject);
     const before = new Map(suspected.map((finding) => [keyOf(finding), finding]));
     return again.flatMap((finding) => confirmed(before.get(keyOf(finding)), finding));
@@ -220,10 +242,10 @@ class TablesAudit implements Audit {
     return (await this.#context.store.readRow(table, row, FAMILIES))?.cells ?? [];
   }
 
-  async #readMarks(audited: AuditedTable, row: string): Promise<readonly Cell[]> {
+  async #readNotifications(audited: AuditedTable, row: string): Promise<readonly Cell[]> {
     const companion = notifyTable(audited.table);
     try {
-      return (await this.#context.store.readRow(companion, row, MARKS))?.cells ?? [];
+      return (await this.#context.store.readRow(companion, row, NOTIFICATIONS))?.cells ?? [];
     } catch (error) {
       if (!(error instanceof PercolatorError && isUnreadable(error))) throw error;
       if (await this.#isBeingDropped(audited)) throw error; // `#auditTable` ends the table's audit.
@@ -232,7 +254,7 @@ class TablesAudit implements Audit {
   }
 
   /** A misplaced lock has been reported; whatever its primary says does not excuse it. */
-  #gatherLocks({ audited, row, histories }: RowWithMarks, findings: readonly Finding[]): void {
+  #gatherLocks({ audited, row, histories }: RowToJudge, findings: readonly Finding[]): void {
     const reported = findings.filter(({ code }) => code.startsWith('lock-'));
     const columns = new Set(reported.map(({ cell }) => cell.column));
     for (const [column, { locks }] of histories) {
@@ -302,24 +324,24 @@ async function unlessDamaged<T>(read: Promise<T>): Promise<T | undefined> {
   }
 }
 
-function withoutMarks(audited: AuditedTable): AuditedTable {
+function withoutNotifications(audited: AuditedTable): AuditedTable {
   return { ...audited, observedColumns: undefined };
 }
 
 /**
- * The second look's finding, if the first look made the same one. It may have marks erased only if
- * the first look's finding may. The second bound, asked for after the row was read, may be above a
- * mark that the first look found ahead of the oracle; with that mark, a repair would also erase the
- * mark of a commit that came between the looks.
+ * The second look's finding, if the first look made the same one. It may have notifications erased
+ * only if the first look's finding may. The second bound, asked for after the row was read, may be
+ * above a notification that the first look found ahead of the oracle; with that notification, a
+ * repair would also erase the notification of a commit that came between the looks.
  */
 function confirmed(first: Finding | undefined, second: Finding): readonly Finding[] {
   if (first === undefined) return [];
   const { fix, ...found } = second;
-  return [fix?.kind === 'erase marks' && first.fix === undefined ? found : second];
+  return [fix?.kind === 'erase notifications' && first.fix === undefined ? found : second];
 }
 
 const FAMILIES = TABLE_FAMILIES.map((family) => ({ family }));
-const MARKS = NOTIFY_FAMILIES.map((family) => ({ family }));
+const NOTIFICATIONS = NOTIFY_FAMILIES.map((family) => ({ family }));
 
 function isUnreadable({ code }: PercolatorError): boolean {
   return ['TABLE_NOT_FOUND', 'FAMILY_NOT_FOUND', 'TABLE_MISMATCH'].includes(code);
@@ -336,4 +358,91 @@ function companionFinding(table: string, { code, message }: PercolatorError): Fi
 
 function tableFinding(table: string, code: Finding['code'], sentence: string): Finding {
   return { code, severity: 'error', cell: { table }, timestamps: [], sentence };
+}
+
+/**
+ * Reads around damaged rows: the storage of an audit, which goes on after the first damage.
+ *
+ *     readRange ─▶ STORE_DAMAGED, names a row ─▶ a finding
+ *                                             └▶ the rows before it, and on from the key after it
+ *     readRow   ─▶ STORE_DAMAGED ─▶ a finding, and the error: no reader may take the row for absent
+ *
+ * A range therefore has no damaged row in it, and who compares two ranges must ask `has`. Each row
+ * is told once, so the keys of damaged rows stay in memory. A storage that does not say which row
+ * is damaged cannot be read around: its error passes through.
+ */
+export class DamagedRows {
+  /** Reads around damaged rows. */
+  readonly store: Bigtable;
+  /** By table. */
+  readonly #rows = new Map<string, Set<string>>();
+  #untold: Finding[] = [];
+
+  constructor(store: Bigtable) {
+    this.store = decorate(store, {
+      readRow: (...given) => this.#noting(() => store.readRow(...given)),
+      readRows: (...given) => this.#noting(() => store.readRows(...given)),
+      readRange: (...given) => this.#readAround(store, ...given),
+    });
+  }
+
+  has(table: string, row: string): boolean {
+    return this.#rows.get(table)?.has(row) === true;
+  }
+
+  /** The damaged rows of the table that were met so far. */
+  of(table: string): ReadonlySet<string> {
+    return this.#rows.get(table) ?? new Set();
+  }
+
+  /** The findings since the last call. */
+  take(): readonly Finding[] {
+    const untold = this.#untold;
+    this.#untold = [];
+    return untold;
+  }
+
+  async #noting<T>(read: () => Promise<T>): Promise<T> {
+    try {
+      return await read();
+    } catch (error) {
+      this.#note(error);
+      throw error;
+    }
+  }
+
+  async #readAround(
+    store: Bigtable,
+    ...[table, range, filters]: Parameters<Bigtable['readRange']>
+  ): Promise<readonly Row[]> {
+    const rows: Row[] = [];
+    for (let { start } = range; rows.length < range.limit;) {
+      const rest = { ...range, start, limit: range.limit - rows.length };
+      try {
+        return [...rows, ...(await store.readRange(table, rest, filters))];
+      } catch (error) {
+        const damaged = this.#note(error);
+        if (damaged === undefined) throw error;
+        const before = { ...rest, end: damaged };
+        rows.push(...(await this.#readAround(store, table, before, filters)));
+        start = keyAfter(damaged);
+      }
+    }
+    return rows;
+  }
+
+  /** The row that the error names. */
+  #note(error: unknown): string | undefined {
+    if (!hasCode(error, 'STORE_DAMAGED') || error.damagedRow === undefined) return undefined;
+    const { table, row, why } = error.damagedRow;
+    const known = this.#rows.get(table) ?? new Set();
+    this.#rows.set(table, known);
+    if (!known.has(row)) this.#untold.push(rowDamaged(table, row, why));
+    known.add(row);
+    return row;
+  }
+}
+
+function rowDamaged(table: string, row: string, sentence: string): Finding {
+  return { code: 'row-damaged', severity: 'error', cell: { table, row }, timestamps: [], sentence };
 }

@@ -1,5 +1,5 @@
 /**
- * The cells of a row by column: its locks, records, data and markers.
+ * The cells of a row by column: its locks, records, data and rollback records.
  *
  * Values are decoded leniently. The engine's reads may fail on a value that it did not write; an
  * audit has to report it and go on.
@@ -25,7 +25,7 @@ export interface ColumnHistory {
   readonly records: readonly WriteRecord[];
   /** Timestamps of the data. */
   readonly data: readonly Timestamp[];
-  readonly markers: readonly Timestamp[];
+  readonly rollbacks: readonly Timestamp[];
   /** Timestamps of locks and records that cannot be decoded, or that no transaction writes. */
   readonly strangeLocks: readonly Timestamp[];
   readonly strangeRecords: readonly Timestamp[];
@@ -35,7 +35,7 @@ export const NO_HISTORY: ColumnHistory = {
   locks: [],
   records: [],
   data: [],
-  markers: [],
+  rollbacks: [],
   strangeLocks: [],
   strangeRecords: [],
 };
@@ -48,7 +48,7 @@ export function historiesOf(cells: readonly Cell[]): ReadonlyMap<string, ColumnH
 
 function historyOf(cells: readonly Cell[]): ColumnHistory {
   const kinds = Map.groupBy(cells, kindOf);
-  const [locks, data, markers, recordCells] = [LOCK, DATA, ROLLBACK, WRITE].map(
+  const [locks, data, rollbacks, recordCells] = [LOCK, DATA, ROLLBACK, WRITE].map(
     (kind) => kinds.get(kind) ?? [],
   ) as [Cell[], Cell[], Cell[], Cell[]];
   const decodedLocks = locks.map(readLock);
@@ -57,7 +57,7 @@ function historyOf(cells: readonly Cell[]): ColumnHistory {
     locks: decodedLocks.filter((lock) => lock !== undefined),
     records: decodedRecords.filter((record) => record !== undefined),
     data: data.map(({ timestamp }) => timestamp),
-    markers: markers.map(({ timestamp }) => timestamp),
+    rollbacks: rollbacks.map(({ timestamp }) => timestamp),
     strangeLocks: timestampsWithout(locks, decodedLocks),
     strangeRecords: timestampsWithout(recordCells, decodedRecords),
   };

@@ -14,7 +14,8 @@ export const FINDING_CODES = {
   'lock-undecodable': 'The value of a lock cannot be decoded.',
   'lock-overtaken': 'A locked cell was also locked, or committed to, by another transaction.',
   'lock-after-end': 'A lock is in a cell where its own transaction has already ended.',
-  'lock-primary-absent': 'The primary of a lock has no lock, record or marker of its transaction.',
+  'lock-primary-absent':
+    'The primary of a lock has no lock, record or rollback record of its transaction.',
   'lock-primary-mismatch': 'The lock at the primary says that the primary is elsewhere (P15).',
   'lock-left-committed':
     'The transaction of a lock has committed; the lock waits to be rolled forward.',
@@ -28,15 +29,15 @@ export const FINDING_CODES = {
   'record-wrong-touch': 'A touch kept a version other than the current one.',
   'data-without-record': 'Data has neither a lock nor a record that points to it (P33).',
   'committed-and-rolled-back': 'A transaction was both committed and rolled back in one cell.',
-  'marker-below-horizon': 'A rollback marker is below the horizon; a collector removes it.',
+  'rollback-below-horizon': 'A rollback record is below the horizon; a collector removes it.',
   'timestamp-ahead': 'A cell has a timestamp that the oracle has not handed out yet.',
   'acknowledgment-ahead':
     'An acknowledgment has a timestamp that the oracle has not handed out yet.',
   'acknowledgment-without-change':
     'An observer has acknowledged a change of a column that has no record.',
   'notification-lost':
-    'An observed cell is dirty, but neither marked nor parked: no worker will find it.',
-  'notification-clean': 'A cell is marked, but no observer is known that needs to run for it.',
+    'An observed cell has an unseen change, but neither a notification nor a parked entry.',
+  'notification-clean': 'A cell is notified, but no observer is known that needs to run for it.',
   'observer-parked': 'A cell whose observer failed too often is parked, and waits for an operator.',
   'row-damaged':
     'A row cannot be read any more, because the storage has lost some of its bytes (STORE_DAMAGED).',
@@ -89,7 +90,7 @@ export type Fix =
       readonly newestRecord: Timestamp;
     }
   | { readonly kind: 'notify'; readonly cell: CellAddress }
-  | { readonly kind: 'erase marks'; readonly cell: CellAddress; readonly upTo: Timestamp }
+  | { readonly kind: 'erase notifications'; readonly cell: CellAddress; readonly upTo: Timestamp }
   | { readonly kind: 'create companion'; readonly table: string }
   | {
       readonly kind: 'drop leftover';

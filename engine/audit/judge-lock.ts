@@ -1,6 +1,6 @@
 /**
  * What became of the transaction of a lock, according to its primary: the question of lock
- * resolution (transaction/locks/resolve-lock.ts), without acting on the answer.
+ * resolution (transaction/resolve-lock.ts), without acting on the answer.
  *
  *     primary                          owner dead                    owner not known to be dead
  *       has committed, or rolled back    left by a crash               left, or about to be removed
@@ -132,9 +132,9 @@ function verdict(context: Context, seen: LockAndPrimary, limits: LockLimits): Lo
 }
 
 /**
- * Before a table is dropped, all locks whose primaries are in it are resolved (P55). So a lock that
- * arrives later belongs to a transaction that did not commit. If another program deleted the table,
- * nothing tells whether the transaction committed.
+ * Before a table is dropped, all locks whose primaries are in it are resolved (P55, primaries
+ * dropped). So a lock that arrives later belongs to a transaction that did not commit. If another
+ * program deleted the table, nothing tells whether the transaction committed.
  *
  * Below the horizon, the traces at a primary may have been collected (P4, P30). A late copy of a
  * prewrite may then lock a cell for a transaction that was rolled back long ago; lock resolution
@@ -188,13 +188,13 @@ async function lookAtPrimary(context: Context, lock: Lock): Promise<Sight> {
     const isGone = isTableNotFound(cells) && (await wasDropped(context, primary.table));
     return isGone ? { kind: 'table dropped' } : { kind: 'unreadable', reason: cells.message };
   }
-  const { locks, records, markers, strangeLocks, strangeRecords } =
+  const { locks, records, rollbacks, strangeLocks, strangeRecords } =
     historiesOf(cells).get(column) ?? NO_HISTORY;
   const record = records.find(({ startTimestamp }) => startTimestamp === from);
   if (record !== undefined) {
     return { kind: 'committed', commitTimestamp: record.commitTimestamp };
   }
-  if (markers.length > 0) return { kind: 'rolled back' };
+  if (rollbacks.length > 0) return { kind: 'rolled back' };
   if (strangeLocks.length + strangeRecords.length > 0) return { kind: 'undecodable' };
   const [locked] = locks;
   if (locked === undefined) return { kind: 'absent' };

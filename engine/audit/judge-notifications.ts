@@ -1,32 +1,34 @@
 /**
- * What the notifications of one row show: lost ones, needless marks, parked cells (section 2.4).
+ * What the notifications of one row show: lost ones, needless ones, parked cells (section 2.4).
  *
  * As in the engine, an observer has seen a change if the start timestamp that its acknowledgment
- * stores is not below the change's commit timestamp (P42). The storage does not record which
- * observers exist. So, unless the caller names them, the acknowledgments in the row represent them.
- * In an observed column only strong marks count: the run of a weak notification acknowledges
- * nothing.
+ * stores is not below the change's commit timestamp (P42, changes during a run). The storage does
+ * not record which observers exist. So, unless the caller names them, the acknowledgments in the
+ * row represent them. In an observed column only strong notifications count: the run of a weak
+ * notification acknowledges nothing.
  *
- * - No observer has to see any change: a mark is left over, usually from a transaction that died
- *   before it committed. If a lock is in the cell, the mark is not reported: the transaction of the
- *   lock may have set it and be about to commit.
- * - There is a change, but no acknowledgment: no observer has run yet. A mark waits for a worker,
- *   and an entry in the list of parked cells for an operator. Without either, the notification is
- *   lost: what commits a change of an observed column leaves a mark or an acknowledgment, and a
- *   mark goes only after an acknowledgment, or into the list of parked cells (P57). A column that
- *   no worker observes keeps its marks.
- * - No known observer has seen the change, and the cell is neither marked nor parked: the
+ * - No observer has to see any change: a notification is left over, usually from a transaction that
+ *   died before it committed. If a lock is in the cell, the notification is not reported: the
+ *   transaction of the lock may have set it and be about to commit.
+ * - There is a change, but no acknowledgment: no observer has run yet. A notification waits for a
+ *   worker, and an entry in the list of parked cells for an operator. Without either, the
+ *   notification is lost: what commits a change of an observed column leaves a notification or an
+ *   acknowledgment, and a notification goes only after an acknowledgment, or into the list of
+ *   parked cells (P57, lost notification). A column that no worker observes keeps its
+ *   notifications.
+ * - No known observer has seen the change, and the cell is neither notified nor parked: the
  *   notification is lost.
- * - Some observers have not seen it, and the cell is neither marked nor parked: the notification is
- *   lost if the caller named the observers; otherwise it is lost, or those have been retired.
- * - All known observers have seen it, and there is a mark: a worker will clear it, perhaps after it
- *   has run an observer that has never run for the cell. So a repair erases such a mark only if the
- *   caller named the observers.
+ * - Some observers have not seen it, and the cell is neither notified nor parked: the notification
+ *   is lost if the caller named the observers; otherwise it is lost, or those have been retired.
+ * - All known observers have seen it, and there is a notification: a worker will clear it, perhaps
+ *   after it has run an observer that has never run for the cell. So a repair erases such a
+ *   notification only if the caller named the observers.
  *
- * A repair leaves each mark that is ahead of the oracle: a later commit may set one with a lower
- * timestamp, which would be erased with it.
+ * A repair leaves each notification that is ahead of the oracle: a later commit may set one with a
+ * lower timestamp, which would be erased with it.
  *
- * The row and its marks are in two tables, so a finding here has to be made twice (audit.ts).
+ * The row and its notifications are in two tables, so a finding here has to be made twice
+ * (audit.ts).
  */
 import type { Cell, Timestamp } from '../bigtable/index.ts';
 import {
@@ -53,12 +55,12 @@ export interface AuditedTable {
   readonly observersOf?: ((column: string) => readonly string[]) | undefined;
 }
 
-export interface RowWithMarks {
+export interface RowToJudge {
   readonly audited: AuditedTable;
   readonly row: string;
   readonly histories: ReadonlyMap<string, ColumnHistory>;
-  /** The cells of the row in the companion table: marks and parked entries. */
-  readonly marks: readonly Cell[];
+  /** The cells of the row in the companion table: notifications and parked entries. */
+  readonly notifications: readonly Cell[];
 }
 
 /** `judge-row.ts` describes them. */
@@ -67,15 +69,15 @@ interface Limits {
   readonly horizon: Timestamp;
 }
 
-export function judgeNotifications(subject: RowWithMarks, limits: Limits): readonly Finding[] {
-  const { audited, row, marks } = subject;
+export function judgeNotifications(subject: RowToJudge, limits: Limits): readonly Finding[] {
+  const { audited, row, notifications } = subject;
   const { table, observedColumns } = audited;
-  const parked = marks.filter(({ family }) => family === PARKED || family === PARKED_WEAK);
+  const parked = notifications.filter(({ family }) => family === PARKED || family === PARKED_WEAK);
   const findings = parked.map((cell) => parkedFinding({ table, row }, cell));
   if (observedColumns === undefined) return findings;
   const observed = new Set(observedColumns);
-  const unobserved = marks.filter(
-    ({ family, qualifier }) => isMark(family) && !observed.has(qualifier),
+  const unobserved = notifications.filter(
+    ({ family, qualifier }) => isNotification(family) && !observed.has(qualifier),
   );
   return [
     ...findings,
@@ -84,30 +86,40 @@ export function judgeNotifications(subject: RowWithMarks, limits: Limits): reado
   ];
 }
 
-function judgeColumn(subject: RowWithMarks, column: string, { bound, horizon }: Limits): Finding[] {
-  const { audited, row, histories, marks } = subject;
+function judgeColumn(subject: RowToJudge, column: string, { bound, horizon }: Limits): Finding[] {
+  const { audited, row, histories, notifications } = subject;
   const cell = { table: audited.table, row, column };
   const history = histories.get(column) ?? NO_HISTORY;
   const lastRuns = lastRunsOf(column, histories);
   if (lastRuns === undefined || history.strangeRecords.length > 0) return [];
   const change = latestChange(history);
-  const mark = marks.find(({ family, qualifier }) => family === NOTIFY && qualifier === column);
-  const isParked = marks.some(({ family, qualifier }) => family === PARKED && qualifier === column);
+  const notification = notifications.find(
+    ({ family, qualifier }) => family === NOTIFY && qualifier === column,
+  );
+  const isParked = notifications.some(
+    ({ family, qualifier }) => family === PARKED && qualifier === column,
+  );
 
   const names = audited.observersOf?.(column) ?? [...lastRuns.keys()];
   const lagging = names.filter((name) => (lastRuns.get(name) ?? 0) < change);
   const findings = acknowledgedWithoutChange(cell, history, { lastRuns, horizon });
   const isUnacknowledged = names.length === 0 && audited.observersOf === undefined && change > 0;
-  if (mark === undefined && !isParked && (isUnacknowledged || lagging.length > 0)) {
+  if (notification === undefined && !isParked && (isUnacknowledged || lagging.length > 0)) {
     const isCertain = audited.observersOf !== undefined || lagging.length === names.length;
     findings.push(lostNotification(cell, change, { lagging, isCertain }));
   }
-  // A lock in the cell may be of the transaction that has set the mark and is about to commit.
+  // A lock in the cell may be of the transaction that has set the notification and is about to
+  // commit.
   const isInFlight = history.locks.length + history.strangeLocks.length > 0;
   const isClean = change === 0 || (names.length > 0 && lagging.length === 0);
-  if (mark !== undefined && isClean && !isInFlight) {
+  if (notification !== undefined && isClean && !isInFlight) {
     const isProven = change === 0 || audited.observersOf !== undefined;
-    findings.push(cleanMark(cell, mark.timestamp, { isProven, isAhead: mark.timestamp >= bound }));
+    findings.push(
+      cleanNotification(cell, notification.timestamp, {
+        isProven,
+        isAhead: notification.timestamp >= bound,
+      }),
+    );
   }
   return findings;
 }
@@ -174,26 +186,26 @@ function lostNotification(
     severity: isCertain ? 'error' : 'warning',
     cell,
     timestamps: [change],
-    sentence: `changed at ${change}, not seen by ${who}, and neither marked nor parked${unless}`,
+    sentence: `changed at ${change}, not seen by ${who}, and neither notified nor parked${unless}`,
     ...(isCertain ? { fix: { kind: 'notify', cell } } : {}),
   };
 }
 
-function cleanMark(
+function cleanNotification(
   cell: CellAddress,
   upTo: Timestamp,
   { isProven, isAhead }: { readonly isProven: boolean; readonly isAhead: boolean },
 ): Finding {
   const sentence = isProven
-    ? `marked at ${upTo}, and no observer needs to run for it`
-    : `marked at ${upTo}, and every observer that has run here has seen the newest change`;
+    ? `notified at ${upTo}, and no observer needs to run for it`
+    : `notified at ${upTo}, and every observer that has run here has seen the newest change`;
   return {
     code: 'notification-clean',
     severity: 'warning',
     cell,
     timestamps: [upTo],
     sentence,
-    ...(isProven && !isAhead ? { fix: { kind: 'erase marks', cell, upTo } } : {}),
+    ...(isProven && !isAhead ? { fix: { kind: 'erase notifications', cell, upTo } } : {}),
   };
 }
 
@@ -206,7 +218,7 @@ function unobservedMark(
     severity: 'warning',
     cell: { table, row, column },
     timestamps: [timestamp],
-    sentence: `marked at ${timestamp}, but by the table's definition the column is not observed`,
+    sentence: `notified at ${timestamp}, but by the table's definition the column is not observed`,
   };
 }
 
@@ -229,6 +241,6 @@ function parkedFinding(
   };
 }
 
-function isMark(family: string): boolean {
+function isNotification(family: string): boolean {
   return family === NOTIFY || family === WEAK;
 }

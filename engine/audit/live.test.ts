@@ -8,13 +8,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRandom, hasCode, isRetryable, type Random, systemClock } from '../base/index.ts';
-import { batchFilters, collectRows } from '../garbage-collection/collect-rows.ts';
+import { batchFilters, collectRows } from '../garbage-collection/collect-row.ts';
 import { collectGarbage } from '../garbage-collection/index.ts';
 import { LeaseWatch } from '../leases/index.ts';
 import { type Observer, Worker } from '../observer/index.ts';
 import {
   cell,
-  type Client,
+  type TestClient,
   CrashedError,
   openTestDatabase,
   put,
@@ -29,7 +29,7 @@ const SEEDS = Array.from({ length: 25 }, (_, i) => i + 1);
 const CELLS = ['a', 'b', 'b:seen', 'c', 'd:seen', 'u/a'];
 const OBSERVER = 'copying';
 
-/** The observer is named: every change that it has not seen must be marked. */
+/** The observer is named: every change that it has not seen must be notified. */
 const TABLES: readonly AuditedTable[] = [
   { table: 't', observedColumns: ['seen'], observersOf: () => [OBSERVER] },
   { table: 'u', observedColumns: [] },
@@ -49,7 +49,7 @@ describe('clients in trouble, audited all the time,', () => {
     test(`leave no error, with seed ${seed}`, async () => {
       const database = await openTestDatabase({ seed, observed: ['seen'] });
       const random = createRandom(seed);
-      const clients: Client[] = [];
+      const clients: TestClient[] = [];
       const auditor = database.client('auditor');
       const over = new AbortController();
       const working = Promise.all(
@@ -96,7 +96,7 @@ describe('clients in trouble, audited all the time,', () => {
   });
 });
 
-test('the collector leaves no finding, and removes the marker of a rolled-back transaction', async () => {
+test('the collector leaves no finding, and removes the rollback record of a rolled-back transaction', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const [a, b] = [database.client('A'), database.client('B')];
   const loser = await a.begin();
@@ -109,9 +109,9 @@ test('the collector leaves no finding, and removes the marker of a rolled-back t
   await database.clock.advance(30_000); // The processes bring their bounds up to date.
   await b.write({ w: 'later' });
   await database.clock.advance(30_000);
-  const marker = `${loser.startTimestamp}`;
+  const rollback = `${loser.startTimestamp}`;
   const before = await database.stored('z');
-  assert.ok(before['rollback']?.startsWith(marker), 'there is a marker to collect');
+  assert.ok(before['rollback']?.startsWith(rollback), 'there is a rollback record to collect');
   await database.clock.runUntil(collectGarbage(services, {}));
   assert.ok(database.oracle.horizon > loser.startTimestamp);
   assert.deepEqual(await database.stored('z'), {});
@@ -145,7 +145,7 @@ test('a long row that a collector has erased in part, because it died or is stil
 
 test('writers and workers, audited all the time, leave no error, and no finding in the end', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
-  const live = (name: string): Client =>
+  const live = (name: string): TestClient =>
     database.client(name, { clock: systemClock, backoffMsMax: 4 });
   const workerOf = (name: string): Worker =>
     new Worker(live(name).context, [copying()], { idleMs: 1, failureBackoffMs: 1 });
@@ -212,7 +212,7 @@ test('an audit waits for the whole time to live, even if its timers wake early',
   assert.equal(findings.length, 2);
 });
 
-test('a lock whose heartbeat changes is not taken for dead after its time to live', async () => {
+test('a lock whose heartbeat changes is not presumed dead after its time to live', async () => {
   const database = await openTestDatabase();
   const a = database.client('A', { lockTimeToLiveMs: 1_000 });
   const transaction = await a.begin();
@@ -231,7 +231,7 @@ test('a lock whose heartbeat changes is not taken for dead after its time to liv
   await database.clock.runUntil(committing);
 });
 
-test('a slow answer, which shows a lock as it was long ago, lets no owner pass for dead and no lock for long held', async () => {
+test('a slow answer, which shows a lock as it was long ago, makes no owner presumed dead and no lock held for long', async () => {
   const database = await openTestDatabase();
   const transaction = await database.client('A', { lockTimeToLiveMs: 1_000 }).begin();
   put(transaction, { x: '1', y: '1' });
@@ -287,7 +287,7 @@ test('a lock that is rolled forward while its primary is read is not reported', 
   assert.deepEqual(await findingsOf(auditor), []);
 });
 
-test('a mark that was ahead of the oracle at the first look is not erased: that would also erase the mark of a commit which the second look misses', async () => {
+test('a notification that was ahead of the oracle at the first look is not erased: that would also erase the notification of a commit which the second look misses', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   database.oracle.skipTo(99);
   await plant(database, 'notify t.notify/z:seen', 103);
@@ -302,7 +302,7 @@ test('a mark that was ahead of the oracle at the first look is not erased: that 
   const findings = await findingsOf(auditor, { repair: true });
   assert.deepEqual(findings.map(summaryOf), ['warning notification-clean z:seen @ 103']);
   assert.equal(committed, 101);
-  assert.deepEqual(await database.marks(), ['notify z:seen@103', 'notify z:seen@101']);
+  assert.deepEqual(await database.notifications(), ['notify z:seen@103', 'notify z:seen@101']);
 });
 
 test('data without a transaction is not erased if a transaction has locked its cell by then', async () => {
@@ -350,10 +350,10 @@ function copying(): Observer {
 async function manyTransactions(
   database: TestDatabase,
   random: Random,
-  clients: Client[],
+  clients: TestClient[],
   { name, transactions }: { readonly name: string; readonly transactions: number },
 ): Promise<void> {
-  let client: Client | undefined;
+  let client: TestClient | undefined;
   for (let i = 0; i < transactions; i++) {
     if (client === undefined) {
       client = troubled(database, random.fork(`trouble ${i}`), `${name}, life ${i}`);
@@ -364,8 +364,8 @@ async function manyTransactions(
   }
 }
 
-/** A client with troubles, decided by `random`. */
-function troubled(database: TestDatabase, random: Random, name: string): Client {
+/** A client with warnings, decided by `random`. */
+function troubled(database: TestDatabase, random: Random, name: string): TestClient {
   const ordered = random.fraction() < 0.5;
   const client = database.client(name, {
     ordered,
@@ -384,14 +384,15 @@ function troubled(database: TestDatabase, random: Random, name: string): Client 
   store.afterCall = wait;
   store.duplicate(() => random.fraction() < 0.3);
   store.loseAnswer(() => random.fraction() < 0.05);
-  // An ordered store cannot lose one request and apply the next: a commit would lack its marks.
+  // An ordered store cannot lose one request and apply the next: a commit would lack its
+  // notifications.
   if (!ordered) store.loseRequest(() => random.fraction() < 0.05);
   if (random.fraction() < 0.5) store.crashAfter(random.integer(1, 40));
   return client;
 }
 
 /** Resolves to whether the client has survived it. */
-async function oneTransaction(client: Client, random: Random): Promise<boolean> {
+async function oneTransaction(client: TestClient, random: Random): Promise<boolean> {
   try {
     const transaction = await client.begin();
     const names = Array.from({ length: random.integer(1, 3) }, () => random.pick(CELLS));

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
-import { type Client, openTestDatabase, put, type TestDatabase } from '../testing/index.ts';
+import { type TestClient, openTestDatabase, put, type TestDatabase } from '../testing/index.ts';
 import { FINDING_CODES } from './index.ts';
 import { type Planted, PLANTED_NOTIFICATIONS } from '../testing/planted-notifications.ts';
 import {
@@ -67,7 +67,7 @@ const PLANTED: readonly Planted[] = [
     found: ['error lock-after-end z:c @ 50 70'],
   },
   {
-    name: 'a lock next to its own marker',
+    name: 'a lock next to its own rollback record',
     plant: async (database) => {
       await plant(database, 'lock z', 50, lockOf('z', 'alive'));
       await plant(database, 'rollback z', 50);
@@ -92,13 +92,13 @@ const PLANTED: readonly Planted[] = [
     found: ['error lock-primary-absent z:c @ 50'],
   },
   {
-    name: 'a lock whose primary is absent, below the horizon: its marker may have been collected',
+    name: 'a lock whose primary is absent, below the horizon: its rollback record may have been collected',
     plant: async (database) => {
       await plant(database, 'lock z', 50, lockOf('y', 'dead'));
       database.oracle.horizon = 60;
     },
     found: ['warning lock-primary-absent z:c @ 50'],
-    left: ['warning marker-below-horizon z:c @ 50'],
+    left: ['warning rollback-below-horizon z:c @ 50'],
   },
   {
     name: 'a lock whose primary is absent, and whose owner is alive',
@@ -308,14 +308,14 @@ const PLANTED: readonly Planted[] = [
     found: ['error record-undecodable z:c @ 70'],
   },
   {
-    name: 'damage in a row that is also marked: found once',
+    name: 'damage in a row that is also notified: found once',
     plant: async (database, client) => {
       await client.write({ 'z:seen': 'new' });
       await plant(database, 'data z', 50, 'oops');
     },
     found: ['error data-without-record z:c @ 50'],
   },
-  // Markers.
+  // Rollback records.
   {
     name: 'a transaction both committed and rolled back',
     plant: async (database) => {
@@ -325,13 +325,13 @@ const PLANTED: readonly Planted[] = [
     found: ['error committed-and-rolled-back z:c @ 50 70'],
   },
   {
-    name: 'a marker below the horizon',
+    name: 'a rollback record below the horizon',
     plant: async (database) => {
       await plant(database, 'rollback z', 50);
       await plant(database, 'rollback z', 60);
       database.oracle.horizon = 60;
     },
-    found: ['warning marker-below-horizon z:c @ 50'],
+    found: ['warning rollback-below-horizon z:c @ 50'],
   },
   // Timestamps.
   {
@@ -343,7 +343,7 @@ const PLANTED: readonly Planted[] = [
     found: ['error timestamp-ahead z:c @ 1000 1001'],
   },
   {
-    name: 'a mark that is ahead of the oracle',
+    name: 'a notification that is ahead of the oracle',
     plant: async (database) => {
       await plant(database, 'write z:seen', 40, recordOf(30, 'delete'));
       await plant(database, 'notify t.notify/z:seen', 1_000);
@@ -441,7 +441,7 @@ describe('planted:', () => {
     }
   });
 
-  test('in many rows, with and without marks, each fault is found once', async () => {
+  test('in many rows, with and without notifications, each fault is found once', async () => {
     const rows = Array.from({ length: 300 }, (_, i) => `row ${String(i).padStart(3, '0')}`);
     const { client } = await openWith(async (database) => {
       for (const [i, row] of rows.entries()) {
@@ -451,9 +451,9 @@ describe('planted:', () => {
       database.oracle.horizon = 70;
     });
     const found = (await findingsOf(client)).map(({ code, cell }) => `${code} ${cell.row}`);
-    const marked = rows.filter((_, i) => i % 3 !== 1).map((row) => `notification-clean ${row}`);
-    const rolled = rows.filter((_, i) => i % 3 !== 0).map((row) => `marker-below-horizon ${row}`);
-    assert.deepEqual(found.toSorted(), [...rolled, ...marked].toSorted());
+    const notified = rows.filter((_, i) => i % 3 !== 1).map((row) => `notification-clean ${row}`);
+    const rolled = rows.filter((_, i) => i % 3 !== 0).map((row) => `rollback-below-horizon ${row}`);
+    assert.deepEqual(found.toSorted(), [...rolled, ...notified].toSorted());
   });
 
   test('every code about a table’s content has been planted', () => {
@@ -476,7 +476,7 @@ describe('planted:', () => {
 
 async function openWith(
   plantIt: Planted['plant'],
-): Promise<{ readonly database: TestDatabase; readonly client: Client }> {
+): Promise<{ readonly database: TestDatabase; readonly client: TestClient }> {
   const database = await openTestDatabase({ observed: ['seen'] });
   const writer = database.client('alive');
   await writer.write({ p: 'committed', x: 'committed' });

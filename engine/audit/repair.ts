@@ -3,14 +3,14 @@
  *
  * - A lock is left to lock resolution, which decides by its primary alone.
  * - Data with neither a lock nor a record is erased if its transaction can never commit: the cell
- *   has the transaction's rollback marker, or the data is below the horizon. The erasure is
+ *   has the transaction's rollback record, or the data is below the horizon. The erasure is
  *   conditional: the transaction's lock, or a record newer than those that the audit saw, protects
  *   the data.
  * - A lost notification is written again at a new timestamp, as when a parked cell is replayed. If
  *   it was not lost after all, a worker reads the cell in vain.
- * - A mark that no observer needs is erased, with all older ones. Later marks have higher
- *   timestamps and stay. A mark that is ahead of the oracle is left, because later marks may have
- *   lower timestamps.
+ * - A notification that no observer needs is erased, with all older ones. Later notifications have
+ *   higher timestamps and stay. A notification that is ahead of the oracle is left, because later
+ *   notifications may have lower timestamps.
  * - A missing companion table is created, empty. The same audit then reports the strong
  *   notifications that it held as lost. Weak notifications leave no evidence, parked or not.
  * - A table that remains of a dropped incarnation is dropped, too: its name is never used again.
@@ -57,7 +57,7 @@ async function apply(context: Context, fix: Fix): Promise<Repaired> {
       return eraseData(context, fix);
     case 'notify':
       return notify(context, fix);
-    case 'erase marks':
+    case 'erase notifications':
       return eraseMarks(context, fix);
     case 'create companion':
       return createCompanion(context, fix);
@@ -102,19 +102,19 @@ async function notify(
 ): Promise<Repaired> {
   const { table, row, column: qualifier } = cell;
   const timestamp = await oracle.next();
-  const mark = { family: NOTIFY, qualifier, timestamp, value: new Uint8Array() };
-  const mutations = [{ kind: 'set', ...mark } as const];
+  const notification = { family: NOTIFY, qualifier, timestamp, value: new Uint8Array() };
+  const mutations = [{ kind: 'set', ...notification } as const];
   await store.mutateRows([{ table: notifyTable(table), row, mutations }]);
-  return { done: true, note: `marked at ${timestamp}` };
+  return { done: true, note: `notified at ${timestamp}` };
 }
 
 async function eraseMarks(
   { store }: Context,
-  { cell, upTo }: Extract<Fix, { kind: 'erase marks' }>,
+  { cell, upTo }: Extract<Fix, { kind: 'erase notifications' }>,
 ): Promise<Repaired> {
   const { table, row, column: qualifier } = cell;
-  const marks = { family: NOTIFY, qualifier, from: 0, to: upTo };
-  const mutations = [{ kind: 'erase', ...marks } as const];
+  const notifications = { family: NOTIFY, qualifier, from: 0, to: upTo };
+  const mutations = [{ kind: 'erase', ...notifications } as const];
   await store.mutateRows([{ table: notifyTable(table), row, mutations }]);
   return { done: true, note: 'erased' };
 }
@@ -151,10 +151,10 @@ function whyNot({ code, severity }: Finding): string {
 }
 
 const WHY_NOT: Partial<Record<FindingCode, string>> = {
-  'marker-below-horizon': 'a collector removes it',
+  'rollback-below-horizon': 'a collector removes it',
   'lease-left-by-dead': 'a collector ends it',
   'lock-long-held': 'its owner may be alive',
-  'observer-parked': 'replay it once the observer is mended',
+  'observer-parked': 'replay it once the observer is fixed',
   'table-unfinished': 'a process may be working on it',
   'notification-clean': 'a worker of the column clears it once the oracle has passed its timestamp',
   'notification-lost':

@@ -1,19 +1,58 @@
-/** Claims of the base layer: seeds, forks, retries, sleeping, troubles, messages about options. */
+/** Claims of the base layer: seeds, forks, retries, sleeping, warnings, messages about options. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import process from 'node:process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import {
+  BoundedMap,
+  compareTexts,
   createRandom,
   entropyName,
   isFinal,
   isRetryable,
   PercolatorError,
   systemClock,
-  Troubles,
+  Warnings,
 } from './index.ts';
 import { check, TEXT, TEXTS } from './options.ts';
+
+test('a bounded map forgets what was set the longest ago, however often that was read', () => {
+  const map = new BoundedMap<string, number>(2);
+  map.set('a', 1).set('b', 2).set('a', 3);
+  assert.equal(map.get('b'), 2);
+  map.set('c', 4);
+  assert.deepEqual([...map], Object.entries({ a: 3, c: 4 }));
+});
+
+test('a bounded map never holds more than its maximum', () => {
+  const map = new BoundedMap<number, true>(3);
+  for (let i = 0; i < 10; i++) assert.equal(map.set(i, true).size, Math.min(i + 1, 3));
+  assert.deepEqual([...map.keys()], [7, 8, 9]);
+});
+
+test('texts are compared as their bytes in UTF-8 are', () => {
+  const random = createRandom(3);
+  const characters = [
+    '\0',
+    'a',
+    'b',
+    'é',
+    '中',
+    '\u{D7FF}',
+    '\u{E000}',
+    '\u{FFFF}',
+    '\u{10000}',
+    '😀',
+  ];
+  const text = (): string =>
+    Array.from({ length: random.integer(0, 4) }, () => random.pick(characters)).join('');
+  for (let i = 0; i < 20_000; i++) {
+    const [a, b] = [text(), text()];
+    const expected = Buffer.compare(Buffer.from(a), Buffer.from(b));
+    assert.equal(Math.sign(compareTexts(a, b)), expected, JSON.stringify([a, b]));
+  }
+});
 
 test('the same seed gives the same stream', () => {
   const draw = (): number[] => {
@@ -90,34 +129,34 @@ test('background work ends with a closed store, an invalid argument or a bug, an
   assert.equal(isFinal(new PercolatorError('TABLE_NOT_FOUND', 'x')), false);
 });
 
-test('a callback for troubles that throws or rejects harms nothing', async () => {
+test('a callback for warnings that throws or rejects harms nothing', async () => {
   const failing = [
     () => {
       throw new Error('x');
     },
     () => Promise.reject(new Error('x')), // Unhandled, it would fail this file.
   ];
-  for (const onTrouble of failing) {
-    const troubles = new Troubles(onTrouble);
-    troubles.begin('one', { kind: 'step', sentence: 'It fails.' });
+  for (const onWarning of failing) {
+    const warnings = new Warnings(onWarning);
+    warnings.begin('one', { kind: 'step', sentence: 'It fails.' });
     await systemClock.yield();
-    assert.deepEqual(troubles.current, [{ kind: 'step', sentence: 'It fails.', isOver: false }]);
+    assert.deepEqual(warnings.current, [{ kind: 'step', sentence: 'It fails.', isOver: false }]);
   }
 });
 
-test('without a callback for troubles, the first one of each kind is a warning on standard error', async () => {
+test('without a callback for warnings, the first one of each kind is a warning on standard error', async () => {
   const program = `
-    import { Troubles } from ${JSON.stringify(new URL('troubles.ts', import.meta.url).href)};
-    for (const onTrouble of [undefined, () => {}]) {
-      const troubles = new Troubles(onTrouble);
+    import { Warnings } from ${JSON.stringify(new URL('warnings.ts', import.meta.url).href)};
+    for (const onWarning of [undefined, () => {}]) {
+      const warnings = new Warnings(onWarning);
       for (const kind of ['step', 'step', 'table']) {
-        troubles.begin(kind, { kind, sentence: 'A ' + kind + ' fails' });
-        troubles.end(kind);
+        warnings.begin(kind, { kind, sentence: 'A ' + kind + ' fails' });
+        warnings.end(kind);
       }
     }`;
   const flags = ['--input-type=module', '--eval', program];
   const { stderr } = await promisify(execFile)(process.execPath, flags);
-  const told = [...stderr.matchAll(/\[(\w+)\] PercolatorWarning: A (\w+) fails \(give onTrouble/g)];
+  const told = [...stderr.matchAll(/\[(\w+)\] PercolatorWarning: A (\w+) fails \(give onWarning/g)];
   assert.deepEqual(
     told.map(([, code, what]) => [code, what]),
     [

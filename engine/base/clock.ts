@@ -7,7 +7,7 @@
 export interface Clock {
   /**
    * Wall-clock time in milliseconds since 1970. It may jump, so it may only make a process more
-   * careful (moment.ts).
+   * careful (`isWithin`).
    */
   wallMs(): number;
   /**
@@ -52,13 +52,58 @@ export const systemClock: Clock = {
       const wait = (leftMs: number): void => {
         const next = leftMs > TIMER_MS_MAX ? () => wait(leftMs - TIMER_MS_MAX) : end;
         timer = setTimeout(next, Math.min(leftMs, TIMER_MS_MAX));
-        if (background) timer.unref();
+        // In a browser a timer is a number, and keeps no process alive.
+        if (background && typeof timer === 'object') timer.unref();
       };
       wait(ms);
       signal?.addEventListener('abort', end);
     }),
   yield: () =>
     new Promise((resolve) => {
-      setImmediate(resolve);
+      if (typeof setImmediate === 'function') setImmediate(resolve);
+      else setTimeout(resolve, 0);
     }),
 };
+
+/*
+ * A moment on both clocks of a process, and a check that less than a given time has passed since.
+ *
+ * What a process believes for a limited time (a lease) must end before other processes stop
+ * respecting it. The monotonic clock alone cannot tell: on most systems it stops while the machine
+ * is suspended. The wall clock goes on, but may be set to another time. So both must agree:
+ *
+ *     less than `ms` on the monotonic clock    the time is not over
+ *     about as much on the wall clock          the machine was not suspended, nor the clock set
+ *
+ * One case remains: the wall clock is set back by as much time as the machine was suspended, within
+ * the tolerance. No clock of the process can detect that. In doubt the answer is no, which costs
+ * the process a renewal, or a check of what it would otherwise believe.
+ */
+
+export interface Moment {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+}
+
+/** How far the clocks may be apart: the wall clock's resolution, and a fraction of `ms`. */
+const RESOLUTION_MS = 2;
+/**
+ * The fraction of `ms`: far below the margin that leases leave for clocks of different speeds, and
+ * far above the drift between the clocks of one machine.
+ */
+const TOLERANCE = 1 / 20;
+
+export function momentOf(clock: Clock): Moment {
+  return { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
+}
+
+/**
+ * Whether less than `ms` milliseconds have passed since `moment` on the monotonic clock, and about
+ * as many on the wall clock. In doubt false.
+ */
+export function isWithin(clock: Clock, ms: number, moment: Moment): boolean {
+  const passedMs = clock.monotonicMs() - moment.monotonicMs;
+  const passedWallMs = clock.wallMs() - moment.wallMs;
+  const apartMs = Math.abs(passedWallMs - passedMs);
+  return passedMs < ms && apartMs <= RESOLUTION_MS + ms * TOLERANCE;
+}

@@ -9,7 +9,7 @@
 export type ErrorCode =
   /** A newer write record or another transaction's lock conflicts: first committer wins. */
   | 'WRITE_CONFLICT'
-  /** Another process took this transaction's process for dead, and rolled the transaction back. */
+  /** Another process presumed this transaction's process dead, and rolled the transaction back. */
   | 'ROLLED_BACK'
   /**
    * A read, or the drop of a table, waited longer than `lockWaitMsMax` for a live transaction's
@@ -39,6 +39,11 @@ export type ErrorCode =
    * folder. The error says what to change. Nothing was applied.
    */
   | 'STORE_REFUSED'
+  /**
+   * The certificate of this process has a role that does not allow the call; the error names role
+   * and call. Nothing was done. Another certificate helps, trying again does not.
+   */
+  | 'ROLE_REFUSED'
   /** The disk of the storage is full. Nothing was applied; reads go on. Make room. */
   | 'STORE_FULL'
   /** What the storage has kept cannot be read any more; the error says what, and how to go on. */
@@ -51,6 +56,16 @@ export type ErrorCode =
    * says which. Trying again does not help.
    */
   | 'WRONG_DATABASE'
+  /**
+   * The store, or the service, needs a package that is not installed. The error names it. Nothing
+   * was done.
+   */
+  | 'PACKAGE_MISSING'
+  /**
+   * A server or client speaks a version of the protocol that the other one does not know. The error
+   * says which process to update.
+   */
+  | 'WRONG_VERSION'
   /** No such table; create it first. */
   | 'TABLE_NOT_FOUND'
   /**
@@ -121,4 +136,38 @@ export function isRetryable(error: unknown): boolean {
 
 export function hasCode(error: unknown, code: ErrorCode): error is PercolatorError {
   return error instanceof PercolatorError && error.code === code;
+}
+
+/*
+ * Assertions: what the programmer believes, checked in the running code.
+ *
+ * An assertion states a property of this program, never of the world: a full disk, a conflict or a
+ * lost answer is a `PercolatorError`. A failed assertion is a bug in the engine.
+ */
+
+/** Throws if `condition` does not hold. The message states the property that was believed. */
+export function assert(condition: boolean, property: string): asserts condition {
+  if (!condition) throw new Error(`assertion failed: ${property}`);
+}
+
+/** Ends an exhaustive `switch`: reached only if a case of a closed union was forgotten. */
+export function unreachable(value: never): never {
+  throw new Error(`unreachable case: ${JSON.stringify(value)}`);
+}
+
+/**
+ * Takes all steps of an ending in their order, also those after one that fails: what is left open
+ * would stay so.
+ * @throws the first error, after the last step
+ */
+export async function takeAll(steps: readonly (() => Promise<void> | void)[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const step of steps) {
+    try {
+      await step();
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  if (failures.length > 0) throw failures[0];
 }

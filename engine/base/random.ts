@@ -5,7 +5,6 @@
  * each name, so an extra draw of one worker does not affect workers with other names. The generator
  * is xoroshiro128+ from pure-rand.
  */
-import { randomInt } from 'node:crypto';
 import { uniformFloat64 } from 'pure-rand/distribution/uniformFloat64';
 import { uniformInt } from 'pure-rand/distribution/uniformInt';
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
@@ -41,7 +40,8 @@ export function createRandom(seed: number): Random {
 
 /** A seed from the operating system, for callers that name none. */
 export function entropySeed(): number {
-  return randomInt(0, 2 ** 31);
+  const [drawn = 0] = crypto.getRandomValues(new Uint32Array(1));
+  return drawn >>> 1;
 }
 
 /**

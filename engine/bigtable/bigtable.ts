@@ -43,6 +43,7 @@
  * UTF-8 bytes. Timestamps are whole numbers from 0 to 2^53 - 1. An implementation on Bigtable
  * stores timestamp t as 1000 t microseconds, because Bigtable keeps only whole milliseconds (P38).
  */
+import { unreachable } from '../base/index.ts';
 
 /** A cell's version: timestamps come from the timestamp oracle, never from a wall clock. */
 export type Timestamp = number;
@@ -215,6 +216,11 @@ export interface Damage {
   readonly hidesTables?: boolean | undefined;
 }
 
+/**
+ * @param tables where cells were set, and not only erased; undefined if the storage does not know
+ */
+export type ChangeListener = (tables?: ReadonlySet<string>) => void;
+
 export interface Bigtable extends AsyncDisposable {
   readonly manifest: Manifest;
 
@@ -284,11 +290,11 @@ export interface Bigtable extends AsyncDisposable {
   dropTable(table: string): Promise<void>;
 
   /**
-   * Calls `listener` when any process may have changed some cell; the returned function ends that.
-   * A hint to look, not a promise: it may come late, early by a moment, in vain, or never. A
-   * storage that does not learn of other writers has no such method.
+   * Calls `listener` when any process may have changed some cell, and the change can be seen; the
+   * returned function ends that. A hint to look, not a promise: it may come late, in vain, or
+   * never. A storage that does not learn of other writers has no such method.
    */
-  readonly onChange?: ((listener: () => void) => () => void) | undefined;
+  readonly onChange?: ((listener: ChangeListener) => () => void) | undefined;
 
   /**
    * Ends what is left in flight: resolves when each mutation of which a caller, in any process, was
@@ -305,4 +311,32 @@ export interface Bigtable extends AsyncDisposable {
 
   /** Waits for calls in flight, then refuses everything. Closing twice is harmless. */
   close(): Promise<void>;
+}
+
+/*
+ * What a commit survives on each store: one sentence, which the manifest and all reports repeat.
+ */
+
+type Store =
+  | { readonly kind: 'embedded'; readonly fsync?: boolean | undefined }
+  | { readonly kind: 'emulator' | 'cloud' | 'hbase' };
+
+export function durabilityOf(store: Store): string {
+  switch (store.kind) {
+    case 'embedded':
+      return (store.fsync ?? true)
+        ? 'every commit is on disk (fsync, in groups) before it is answered'
+        : 'a commit survives kill -9 of the process, not a power failure (no fsync)';
+    case 'emulator':
+      return 'nothing survives the emulator, which keeps everything in memory';
+    case 'cloud':
+      return 'every commit is stored by Cloud Bigtable before it is answered';
+    case 'hbase':
+      return (
+        'every commit is in the log of a region server, on as many machines as HDFS replicates to: ' +
+        "it survives killed processes and, if the cluster's hbase.wal.hsync is on, a power failure of all machines; without HDFS nothing is promised"
+      );
+    default:
+      return unreachable(store);
+  }
 }

@@ -11,14 +11,9 @@
  */
 import { describe } from 'node:test';
 import type { Bigtable } from './bigtable.ts';
-import { claimArguments } from './conformance/arguments.ts';
-import { claimClosing } from './conformance/closing.ts';
-import { claimConditionals } from './conformance/conditionals.ts';
-import { claimMutations } from './conformance/mutations.ts';
-import { claimOrder } from './conformance/order.ts';
-import { claimRanges } from './conformance/ranges.ts';
-import { claimReads } from './conformance/reads.ts';
-import { claimTables } from './conformance/tables.ts';
+import { claimArguments, claimClosing, claimTables } from './conformance/arguments.ts';
+import { claimConditionals, claimMutations, claimOrder } from './conformance/mutations.ts';
+import { claimRanges, claimReads } from './conformance/reads.ts';
 
 /** @param open called by each test; opens a store that this test alone uses, and closes */
 export function conformanceSuite(name: string, open: () => Promise<Bigtable>): void {

@@ -37,6 +37,9 @@ const SCRIPT = `
 
 const require = createRequire(import.meta.url);
 
+/** Environment variables, as of `process.env`. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
 export type GuardedProcess = Execa.ResultPromise<Options>;
 
 const TERM_MS_MAX = 5000;

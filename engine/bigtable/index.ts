@@ -1,9 +1,13 @@
-/** The front door of the storage layer. */
+/**
+ * The front door of the storage layer: the contract, and what runs on any store. The stores have
+ * doors of their own (embedded/, remote/, hbase/), so that who needs none of them loads none.
+ */
 export {
   TIMESTAMP_MAX,
   type Bigtable,
   type Cell,
   type CellFilter,
+  type ChangeListener,
   type ConditionalRowMutation,
   type Damage,
   type Manifest,
@@ -14,49 +18,10 @@ export {
   type TableSchema,
   type Timestamp,
 } from './bigtable.ts';
-export { ownBytes, ownValue } from './values.ts';
-export { durabilityOf } from './durability.ts';
-export { openEmbedded, type EmbeddedOptions } from './embedded/index.ts';
+export { ownBytes, ownValue } from './validate.ts';
+export { durabilityOf } from './bigtable.ts';
 export { decorate } from './decorate.ts';
-export { batchBigtable } from './batching.ts';
-export type { BatchingCounters, LaneCounters } from './batching/counters.ts';
-export type { BatchingOptions } from './batching/options.ts';
-export {
-  type CloudAddress,
-  type HBaseAddress,
-  openStore,
-  type OpenStoreOptions,
-  parseStoreName,
-  type StoreAddress,
-  type StoreName,
-} from './open-store.ts';
-export { type HBaseOptions, openHBase } from './hbase/index.ts';
-export {
-  type LocalHBase,
-  type LocalHBaseOptions,
-  fetchHBase,
-  startHBase,
-  whyNoHBase,
-  type Artifacts,
-  cachedClassPath,
-  classPathOf,
-  javaOf,
-  javaVersion,
-  confOf,
-  dataNodes,
-  freePorts,
-  hdfsProperties,
-  HOST,
-  JavaProcesses,
-  startNameNode,
-  writeSite,
-} from './hbase/local/index.ts';
-export { keyAfter, nextStart, rowBatches } from './range-scan.ts';
-export {
-  type Emulator,
-  type EmulatorOptions,
-  openRemote,
-  type RemoteOptions,
-  startEmulator,
-  whyNoEmulator,
-} from './remote/index.ts';
+export { batchBigtable } from './batching/batching.ts';
+export type { BatchingCounters, LaneCounters } from './batching/scheduler.ts';
+export type { BatchingOptions } from './batching/scheduler.ts';
+export { keyAfter, nextStart, rowBatches } from './reading.ts';

@@ -1,7 +1,7 @@
 /** Names of stores: what they mean, and which are invalid; and stores opened by address. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openStore, parseStoreName } from './index.ts';
+import { openStore, parseStoreName } from './open-store.ts';
 import { temporaryFolder } from '../testing/temporary-folder.ts';
 
 test('a name can mean the embedded store, the emulator, or an instance of Cloud Bigtable', () => {
@@ -28,17 +28,22 @@ test('a name can mean the embedded store, the emulator, or an instance of Cloud 
 
 test('a name can mean an HBase to start on this machine, or a running one', () => {
   assert.equal(parseStoreName('hbase'), 'hbase');
-  const plain = { kind: 'hbase', tls: false, namespace: undefined, sessionTimeoutMs: undefined };
+  const absent = {
+    namespace: undefined,
+    sessionTimeoutMs: undefined,
+    proofMs: undefined,
+    principal: undefined,
+  };
+  const plain = { kind: 'hbase', tls: false, ...absent };
   assert.deepEqual(parseStoreName('hbase://master-1:16000'), {
     ...plain,
     servers: ['master-1:16000'],
   });
   assert.deepEqual(parseStoreName('hbases://m1.example.com:16000,[::1]:16020/?namespace=shop'), {
-    kind: 'hbase',
+    ...plain,
     servers: ['m1.example.com:16000', '[::1]:16020'],
     namespace: 'shop',
     tls: true,
-    sessionTimeoutMs: undefined,
   });
   for (const namespace of ['shop', undefined]) {
     const before = namespace === undefined ? '?' : `?namespace=${namespace}&`;
@@ -48,7 +53,31 @@ test('a name can mean an HBase to start on this machine, or a running one', () =
       namespace,
       sessionTimeoutMs: 30_000,
     });
+    const principal = 'hbase/_HOST@EXAMPLE.ORG';
+    for (const session of [undefined, 30_000]) {
+      const given = session === undefined ? before : `${before}sessionTimeoutMs=${session}&`;
+      assert.deepEqual(parseStoreName(`hbase://m:1${given}principal=${principal}`), {
+        ...plain,
+        servers: ['m:1'],
+        namespace,
+        sessionTimeoutMs: session,
+        principal,
+      });
+    }
+    assert.deepEqual(parseStoreName(`hbase://m:1${before}proofMs=0`), {
+      ...plain,
+      servers: ['m:1'],
+      namespace,
+      proofMs: 0,
+    });
   }
+  assert.deepEqual(parseStoreName('hbase://m:1?namespace=n&sessionTimeoutMs=6000&proofMs=500'), {
+    ...plain,
+    servers: ['m:1'],
+    namespace: 'n',
+    sessionTimeoutMs: 6_000,
+    proofMs: 500,
+  });
 });
 
 test('an invalid name is refused with the valid forms', () => {
@@ -82,6 +111,14 @@ test('an invalid name is refused with the valid forms', () => {
     'hbase://host:16000?sessionTimeoutMs=30000s',
     'hbase://host:16000&sessionTimeoutMs=30000',
     'hbase://host:16000?namespace=x?sessionTimeoutMs=30000',
+    'hbase://host:16000?principal=',
+    'hbase://host:16000?principal=hbase',
+    'hbase://host:16000?principal=hbase/_HOST@',
+    'hbase://host:16000?principal=hbase/_HOST&namespace=x',
+    'hbase://host:16000?namespace=xprincipal=hbase/_HOST',
+    'hbase://host:16000?proofMs=-1',
+    'hbase://host:16000?proofMs=',
+    'hbase://host:16000?proofMs=1&namespace=x',
     'hbase:host:16000',
   ]) {
     assert.throws(() => parseStoreName(name), {

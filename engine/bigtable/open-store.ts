@@ -6,17 +6,19 @@
  *     bigtable://project/instance[?appProfile=name]      Cloud Bigtable
  *     hbase                                              an HBase on this machine
  *     hbase://host:port,...                              a running HBase; hbases:// through TLS
- *         [?namespace=name&sessionTimeoutMs=90000]       either parameter, both, or none
+ *         [?namespace=name&sessionTimeoutMs=90000&proofMs=1000&principal=hbase/_HOST@REALM]
+ *                                                        some of the parameters, all, or none
  *
  * A name says which kind; an address says where, and is plain data. One process makes the address,
  * starting an emulator or an HBase if needed, and sends it to the others, which open the same
  * store.
  */
 import { type Clock, PercolatorError, unreachable } from '../base/index.ts';
-import { ADDRESS, checkOptions, CLOCK, FLAG, type Kinds } from '../base/options.ts';
+import { ADDRESS, checkOptions, CLOCK, FLAG, type OptionRules } from '../base/options.ts';
 import type { Bigtable } from './bigtable.ts';
 import { type EmbeddedOptions, openEmbedded } from './embedded/index.ts';
 import { openHBase } from './hbase/index.ts';
+import { PRINCIPAL } from './hbase/kerberos.ts';
 import { openRemote } from './remote/index.ts';
 
 export interface CloudAddress {
@@ -32,8 +34,10 @@ export interface HBaseAddress {
   readonly servers: readonly string[];
   readonly namespace?: string | undefined;
   readonly tls?: boolean | undefined;
-  /** The cluster's, as in `HBaseOptions`. */
+  /** The cluster's, as in `HBaseOptions`; so are `proofMs` and `principal`. */
   readonly sessionTimeoutMs?: number | undefined;
+  readonly principal?: string | undefined;
+  readonly proofMs?: number | undefined;
 }
 
 export type StoreAddress =
@@ -52,7 +56,7 @@ export interface OpenStoreOptions {
   readonly clock?: Clock | undefined;
 }
 
-const KINDS: Kinds<OpenStoreOptions> = {
+const KINDS: OptionRules<OpenStoreOptions> = {
   readOnly: FLAG,
   clock: CLOCK,
 };
@@ -81,8 +85,9 @@ export async function openStore(
       return openRemote({ project, instance, appProfile, ...options });
     }
     case 'hbase': {
-      const { servers, namespace, tls, sessionTimeoutMs } = address;
-      return openHBase({ servers, namespace, tls, sessionTimeoutMs, ...options });
+      const { servers, namespace, tls, sessionTimeoutMs, proofMs, principal } = address;
+      const hbase = { servers, namespace, tls, sessionTimeoutMs, proofMs, principal };
+      return openHBase({ ...hbase, ...options });
     }
     default:
       return unreachable(address);
@@ -97,7 +102,7 @@ export function parseStoreName(name: string): StoreName {
   throw new PercolatorError(
     'INVALID_ARGUMENT',
     'a store is embedded, emulator, bigtable://project/instance[?appProfile=name], hbase or ' +
-      'hbase[s]://host:port,...[?namespace=name&sessionTimeoutMs=90000] (each port 1 to 65535), ' +
+      'hbase[s]://host:port,...[?namespace=name&sessionTimeoutMs=90000&proofMs=1000&principal=hbase/_HOST] (each port 1 to 65535), ' +
       `not ${JSON.stringify(name)}`,
   );
 }
@@ -126,11 +131,15 @@ function parseHBase(name: string): HBaseAddress | undefined {
   if (list === undefined || parameters === undefined) return undefined;
   const servers = list.split(',');
   if (!servers.every(ADDRESS.accepts)) return undefined;
-  const { namespace, session } = parameters;
-  const sessionTimeoutMs = session === undefined ? undefined : Number(session);
-  return { kind: 'hbase', servers, namespace, tls: s !== '', sessionTimeoutMs };
+  const { namespace, session, proof, principal } = parameters;
+  if (principal !== undefined && !PRINCIPAL.accepts(principal)) return undefined;
+  const [sessionTimeoutMs, proofMs] = [session, proof].map((digits) =>
+    digits === undefined ? undefined : Number(digits),
+  );
+  const given = { namespace, sessionTimeoutMs, proofMs, principal };
+  return { kind: 'hbase', servers, tls: s !== '', ...given };
 }
 
 /** Nothing, or each parameter at most once, in this order. */
 const HBASE_QUERY =
-  /^(?:namespace=(?<namespace>\w+))?(?:(?:^|\b&)sessionTimeoutMs=(?<session>\d{4,9}))?$/i;
+  /^(?:namespace=(?<namespace>\w+))?(?:(?:^|\b&)sessionTimeoutMs=(?<session>\d{4,9}))?(?:(?:^|\b&)proofMs=(?<proof>\d{1,9}))?(?:(?:^|\b&)principal=(?<principal>[^&]+))?$/i;

@@ -1,16 +1,18 @@
 /**
  * Checks that every implementation makes before it sends anything, so that a bad request fails the
  * same way everywhere, and never after half of it was applied. Each check throws INVALID_ARGUMENT.
+ * Below: what a value is, and when it is copied.
  */
-import { PercolatorError } from '../base/index.ts';
+import { byteLength, bytesOf, copyOf, PercolatorError } from '../base/index.ts';
+import { check, type OptionRule } from '../base/options.ts';
 import {
-  TIMESTAMP_MAX,
   type CellFilter,
+  type ConditionalRowMutation,
   type Mutation,
   type RowRange,
   type TableSchema,
+  TIMESTAMP_MAX,
 } from './bigtable.ts';
-import { checkBytes } from './values.ts';
 
 const FAMILY_NAME = /^[-_.a-zA-Z0-9]{1,64}$/;
 /** Bigtable's limits. HBase's own are higher, and the embedded store's lower (keys.ts). */
@@ -52,6 +54,11 @@ export function validateTombstone(mutation: Mutation): void {
   throw invalid(
     `this storage erases one timestamp, or all up to one, not from ${mutation.from} to ${mutation.to}`,
   );
+}
+
+export function validateCases({ ifFound = [], ifNotFound = [] }: ConditionalRowMutation): void {
+  if (ifFound.length + ifNotFound.length > 0) return;
+  throw invalid('a conditional mutation must mutate in some case');
 }
 
 export function validateFilter(filter: CellFilter): void {
@@ -112,7 +119,7 @@ function validateQualifier(qualifier: string): void {
 export function validateBytes(what: string, name: string, max: number): void {
   // No UTF-16 unit takes more than three bytes, and that is usually proof enough.
   if (3 * name.length <= max) return;
-  const bytes = Buffer.byteLength(name);
+  const bytes = byteLength(name);
   if (bytes > max) throw invalid(`${what} has at most ${max} bytes, not ${bytes}`);
 }
 
@@ -124,4 +131,76 @@ function validateTimestamp(timestamp: number): void {
 
 export function invalid(message: string): PercolatorError {
   return new PercolatorError('INVALID_ARGUMENT', message);
+}
+
+/*
+ * Values. The bytes of a caller are its own: it may use its buffer again, transfer it to a thread,
+ * shrink it, or share it with a thread that writes in it. And a storage looks at them late,
+ * together with those of other callers. So what a user gives is copied before the call returns
+ * (P76). Below that, a `Bigtable` checks the values of each mutation before it takes any of it.
+ */
+
+/** Bigtable's limit. */
+const VALUE_BYTES_MAX = 100_000_000;
+
+const BYTES_TAG = '[object Uint8Array]';
+/** Of any realm: `instanceof` would refuse those of a `vm` context, or of a test runner's. */
+const BYTES: OptionRule = { expected: 'bytes in a Uint8Array', accepts: isUint8Array };
+
+const TEXT_OR_BYTES: OptionRule = {
+  expected: 'a text or bytes in a Uint8Array (delete removes a value)',
+  accepts: (value) => typeof value === 'string' || isUint8Array(value),
+};
+
+/**
+ * The bytes of a value, which no caller can change.
+ * @param name how the error names the value
+ * @throws INVALID_ARGUMENT
+ */
+export function ownValue(name: string, value: Uint8Array | string): Uint8Array {
+  check(name, value, TEXT_OR_BYTES);
+  if (typeof value !== 'string') return ownBytes(name, value);
+  if (!value.isWellFormed()) {
+    throw refused(name, 'is a text with half of a surrogate pair, which UTF-8 cannot hold');
+  }
+  const bytes = bytesOf(value);
+  checkLength(name, bytes);
+  return bytes;
+}
+
+/** The same for a value that must be bytes. */
+export function ownBytes(name: string, value: Uint8Array): Uint8Array {
+  checkBytes(name, value);
+  try {
+    return copyOf(value);
+  } catch (cause) {
+    // Another thread has made shared memory larger meanwhile, for example.
+    throw refused(name, 'has bytes that cannot be copied', cause);
+  }
+}
+
+/** @throws INVALID_ARGUMENT for a value that cannot be stored */
+function checkBytes(name: string, value: Uint8Array): void {
+  check(name, value, BYTES);
+  if (value.length === 0) {
+    try {
+      value.at(0); // It throws for the lost, not for the empty.
+    } catch (cause) {
+      throw refused(name, 'has lost its bytes: their ArrayBuffer was transferred or shrunk', cause);
+    }
+  }
+  checkLength(name, value);
+}
+
+function checkLength(name: string, { length }: Uint8Array): void {
+  if (length <= VALUE_BYTES_MAX) return;
+  throw refused(name, `has ${length} bytes; at most ${VALUE_BYTES_MAX} are allowed`);
+}
+
+function refused(name: string, what: string, cause?: unknown): PercolatorError {
+  return new PercolatorError('INVALID_ARGUMENT', `${name} ${what}`, { cause });
+}
+
+function isUint8Array(value: unknown): value is Uint8Array {
+  return ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === BYTES_TAG;
 }

@@ -11,15 +11,20 @@ import {
   placeOf,
   committedCell,
   everywhere,
-  type Kind,
+  type CellKind,
   kindOf,
   NOTIFY_FAMILIES,
   notifyTable,
   TABLE_FAMILIES,
 } from '../transaction/index.ts';
-import { encodeWriteRecord } from '../transaction/write-record.ts';
-import { garbageOf, hasOneVersionEach, isUndecided } from './collect-row.ts';
-import { batchFilters, collectRows } from './collect-rows.ts';
+import { encodeWriteRecord } from '../transaction/columns.ts';
+import {
+  garbageOf,
+  hasOneVersionEach,
+  isUndecided,
+  batchFilters,
+  collectRows,
+} from './collect-row.ts';
 
 async function openStore(): Promise<Bigtable> {
   const store = createMemoryBigtable();
@@ -43,7 +48,7 @@ async function left(store: Bigtable): Promise<readonly string[]> {
   return (row?.cells ?? []).map((one) => `${kindOf(one)}@${one.timestamp}`);
 }
 
-const set = (kind: Kind, timestamp: number, value: Uint8Array = Buffer.from('')): Mutation => {
+const set = (kind: CellKind, timestamp: number, value: Uint8Array = Buffer.from('')): Mutation => {
   return { kind: 'set', ...placeOf(kind, 'c'), timestamp, value };
 };
 const put = (start: number, commit: number): Mutation[] =>
@@ -136,7 +141,7 @@ describe('below the deletion horizon', () => {
     assert.deepEqual(await left(store), ['write@12', 'write@4', 'data@8', 'data@3']);
   });
 
-  test('markers below go, those at or above stay', async () => {
+  test('rollback records below go, those at or above stay', async () => {
     const store = await openStore();
     await fill(store, [set('rollback', 9), set('rollback', 10), set('rollback', 11)]);
     await collect(store, 10);
@@ -202,7 +207,7 @@ describe('P17: of a cell with more versions than are read at a time', () => {
     assert.deepEqual(await left(store), []);
   });
 
-  test('data of no transaction that cannot be judged yet ends the visit, instead of repeating it for ever', async () => {
+  test('data of no transaction that cannot be judged yet ends the visit, instead of repeating it forever', async () => {
     const store = await openStore();
     for (let i = 0; i < 1_001; i++) {
       await fill(store, [set('data', 35_000 + i), ...put(50_000 + 2 * i, 50_001 + 2 * i)]);

@@ -1,5 +1,6 @@
 /**
- * The garbage of a row, given that no snapshot below the deletion horizon D is needed any more.
+ * The garbage of a row, given that no snapshot below the deletion horizon D is needed any more, and
+ * how it is erased from some rows of a table (`collectRows`).
  *
  *     write   5  7  9 │ 14        the newest record up to D stays: a snapshot at D sees it
  *             ×  ×    │
@@ -14,11 +15,11 @@
  *   So data that a record up to D has brought is judged by the records up to D alone, and data that
  *   no record up to D knows stays as long as there may be unread records above.
  * - If the newest record up to D says that there is no value, it is a tombstone and goes too: after
- *   everything older, or a deleted value would reappear (P17). It stays as long as the cell has a
- *   notification: an observer that has not run yet must still find the delete, also the one that a
- *   touch names. It stays, too, as long as there is an acknowledgment above D, so that tombstone
- *   and acknowledgment go together.
- * - Rollback markers below D go: no copy of a prewrite that they are to stop is in flight any more
+ *   everything older, or a deleted value would reappear (P17, deletes that erase). It stays as long
+ *   as the cell has a notification: an observer that has not run yet must still find the delete,
+ *   also the one that a touch names. It stays, too, as long as there is an acknowledgment above D,
+ *   so that tombstone and acknowledgment go together.
+ * - Rollback records below D go: no copy of a prewrite that they are to stop is in flight any more
  *   (P4; cycle.ts).
  * - Acknowledgments are records without data. If the acknowledged column has no records left, the
  *   newest goes too: for a cell that is written again, an observer does not distinguish a run long
@@ -31,7 +32,15 @@
  * transaction commits there. Above D a transaction may have written since, and may have touched
  * what it sees, but a snapshot above D sees what stays.
  */
-import type { Cell, CellFilter, Mutation, Timestamp } from '../bigtable/index.ts';
+import type {
+  Bigtable,
+  Cell,
+  CellFilter,
+  Mutation,
+  Row,
+  RowMutation,
+  Timestamp,
+} from '../bigtable/index.ts';
 import {
   acknowledgedBy,
   placeOf,
@@ -41,18 +50,20 @@ import {
   everywhere,
   isAcknowledgment,
   isOf,
-  type Kind,
+  type CellKind,
   LOCK,
   ROLLBACK,
   WRITE,
   type WriteRecord,
+  NOTIFY_FAMILIES,
+  notifyTable,
 } from '../transaction/index.ts';
 
 /**
  * What to read of a row: of a long column only the newest `versions` above D, and the newest up to
  * D (see `hiddenColumns` and `cutColumns`).
  */
-export function collectionFilters(deletionHorizon: Timestamp, versions: number): CellFilter[] {
+function collectionFilters(deletionHorizon: Timestamp, versions: number): CellFilter[] {
   const below = deletionHorizon - 1;
   return [
     { ...everywhere(LOCK), to: below },
@@ -64,7 +75,7 @@ export function collectionFilters(deletionHorizon: Timestamp, versions: number):
 }
 
 /** The qualifiers whose oldest versions up to D the filters may have left out. */
-export function cutColumns(
+function cutColumns(
   cells: readonly Cell[],
   deletionHorizon: Timestamp,
   versions: number,
@@ -82,7 +93,7 @@ export function cutColumns(
  * The columns whose oldest records above D the filters may have left out;
  * the newest are always read.
  */
-export function hiddenColumns(
+function hiddenColumns(
   cells: readonly Cell[],
   deletionHorizon: Timestamp,
   versions: number,
@@ -113,10 +124,7 @@ export function isUndecided(
 }
 
 /** The columns whose newest record up to D is a tombstone: there a notification matters. */
-export function tombstoneColumns(
-  cells: readonly Cell[],
-  deletionHorizon: Timestamp,
-): readonly string[] {
+function tombstoneColumns(cells: readonly Cell[], deletionHorizon: Timestamp): readonly string[] {
   return [...sortRecords(cells, deletionHorizon)]
     .filter(([, { newest }]) => newest !== undefined && isTombstone(newest))
     .map(([column]) => column);
@@ -126,7 +134,7 @@ export function tombstoneColumns(
  * Whether every record can be decoded. If one cannot, the row is not collected: it is not known
  * what is garbage there.
  */
-export function isLegible(cells: readonly Cell[]): boolean {
+function isLegible(cells: readonly Cell[]): boolean {
   try {
     for (const cell of cells) if (isOf(WRITE, cell)) decodeWriteRecord(cell);
     return true;
@@ -203,7 +211,7 @@ export function garbageOf(row: RowToCollect, deletionHorizon: Timestamp): readon
   }
   return [
     ...unusedData(row, deletionHorizon, { used, owned }),
-    ...oldMarkers(row.cells, deletionHorizon),
+    ...oldRollbacks(row.cells, deletionHorizon),
     ...old,
     ...tombstones,
     ...oldAcknowledgments(row.cells, deletionHorizon, columns),
@@ -294,10 +302,10 @@ function nameOf(cell: Cell): string {
   return `${columnOf(cell)}\0${cell.timestamp}`;
 }
 
-function oldMarkers(cells: readonly Cell[], deletionHorizon: Timestamp): readonly Mutation[] {
+function oldRollbacks(cells: readonly Cell[], deletionHorizon: Timestamp): readonly Mutation[] {
   return cells
     .filter((cell) => isOf(ROLLBACK, cell) && cell.timestamp < deletionHorizon)
-    .map((marker) => erase(ROLLBACK, columnOf(marker), marker.timestamp));
+    .map((rollback) => erase(ROLLBACK, columnOf(rollback), rollback.timestamp));
 }
 
 /** @param columns those that still have records */
@@ -317,6 +325,144 @@ function oldAcknowledgments(
   return garbage;
 }
 
-function erase(kind: Kind, column: string, timestamp: Timestamp): Mutation {
+function erase(kind: CellKind, column: string, timestamp: Timestamp): Mutation {
   return { kind: 'erase', ...placeOf(kind, column), from: timestamp, to: timestamp };
+}
+
+/*
+ * Collecting some rows of a table: reading which cells have notifications, erasing what is garbage.
+ *
+ * Each row is one row mutation, whose order counts (P17, deletes that erase). The companion table
+ * is read after the row: the notification of a delete is there before the delete, and goes when its
+ * observers have run. The row is read once more after that: once the notification is gone, the
+ * observers' acknowledgments are there.
+ */
+
+/** What to collect: everything below the deletion horizon. */
+export interface CollectionTarget {
+  readonly table: string;
+  readonly deletionHorizon: Timestamp;
+}
+
+/** Versions of a column read at a time: of many rows at once, and of one row alone. */
+const VERSIONS_IN_BATCH = 8;
+const VERSIONS_AT_A_TIME = 1_000;
+const WAITING = NOTIFY_FAMILIES.map((family) => ({ family, versions: 1 }));
+
+/** What to read of a range of rows that are to be collected. */
+export function batchFilters(deletionHorizon: Timestamp): readonly CellFilter[] {
+  return collectionFilters(deletionHorizon, VERSIONS_IN_BATCH);
+}
+
+/** Collects rows that were read with `batchFilters`. Resolves with the number of cells erased. */
+export async function collectRows(
+  store: Bigtable,
+  target: CollectionTarget,
+  rows: readonly Row[],
+): Promise<number> {
+  const changed = rows.filter(({ cells }) => isLegible(cells) && !hasOneVersionEach(cells));
+  const { deletionHorizon } = target;
+  const isLong = (row: Row): boolean =>
+    cutOf(row, target, VERSIONS_IN_BATCH).size > 0 ||
+    isUndecided(
+      row.cells,
+      deletionHorizon,
+      hiddenColumns(row.cells, deletionHorizon, VERSIONS_IN_BATCH),
+    );
+  const short = changed.filter((row) => !isLong(row));
+  let erased = await eraseCells(
+    store,
+    await garbageOfRows(store, target, short, VERSIONS_IN_BATCH),
+  );
+  for (const { key } of changed.filter(isLong)) erased += await collectLongRow(store, target, key);
+  return erased;
+}
+
+/**
+ * Collects a row with columns of many versions:
+ * some at a time, the newest first, until none up to the deletion horizon is left out, or none that
+ * was read can go yet.
+ */
+async function collectLongRow(
+  store: Bigtable,
+  target: CollectionTarget,
+  key: string,
+): Promise<number> {
+  const filters = collectionFilters(target.deletionHorizon, VERSIONS_AT_A_TIME);
+  for (let erased = 0; ;) {
+    const row = await store.readRow(target.table, key, filters);
+    if (row === undefined || !isLegible(row.cells)) return erased;
+    const garbage = await garbageOfRows(store, target, [row], VERSIONS_AT_A_TIME);
+    const count = await eraseCells(store, garbage);
+    erased += count;
+    if (cutOf(row, target, VERSIONS_AT_A_TIME).size === 0) return erased;
+    // What is left cannot be judged before the horizon passes the unread records above it.
+    if (count === 0) return erased;
+  }
+}
+
+function cutOf({ cells }: Row, target: CollectionTarget, versions: number): ReadonlySet<string> {
+  return cutColumns(cells, target.deletionHorizon, versions);
+}
+
+async function garbageOfRows(
+  store: Bigtable,
+  target: CollectionTarget,
+  rows: readonly Row[],
+  versions: number,
+): Promise<readonly RowMutation[]> {
+  const { table, deletionHorizon } = target;
+  const dying = rowsWithTombstones(rows, deletionHorizon);
+  const waiting = await readWaiting(store, table, dying);
+  const now = await readAgain(store, target, dying, versions);
+  return rows.map((before): RowMutation => {
+    const { key, cells } = now.get(before.key) ?? before;
+    const cut = cutColumns(cells, deletionHorizon, versions);
+    const hidden = hiddenColumns(cells, deletionHorizon, versions);
+    const known = { cells, cut, hidden, waiting: waiting.get(key) ?? new Set<string>() };
+    const mutations = isLegible(cells) ? garbageOf(known, deletionHorizon) : [];
+    return { table, row: key, mutations };
+  });
+}
+
+function rowsWithTombstones(rows: readonly Row[], deletionHorizon: Timestamp): readonly string[] {
+  return rows
+    .filter(({ cells }) => tombstoneColumns(cells, deletionHorizon).length > 0)
+    .map(({ key }) => key);
+}
+
+/** The columns of each row for which an observer has yet to run, or was parked. */
+async function readWaiting(
+  store: Bigtable,
+  table: string,
+  keys: readonly string[],
+): Promise<ReadonlyMap<string, ReadonlySet<string>>> {
+  if (keys.length === 0) return new Map();
+  const rows = await store.readRows(notifyTable(table), keys, WAITING);
+  return new Map(
+    rows
+      .filter((row) => row !== undefined)
+      .map(({ key, cells }) => [key, new Set(cells.map(({ qualifier }) => qualifier))]),
+  );
+}
+
+/**
+ * If an observer ran between the two reads,
+ * its acknowledgment is in the row and keeps the tombstone.
+ */
+async function readAgain(
+  store: Bigtable,
+  { table, deletionHorizon }: CollectionTarget,
+  keys: readonly string[],
+  versions: number,
+): Promise<ReadonlyMap<string, Row>> {
+  if (keys.length === 0) return new Map();
+  const rows = await store.readRows(table, keys, collectionFilters(deletionHorizon, versions));
+  return new Map(rows.flatMap((row) => (row === undefined ? [] : [[row.key, row]])));
+}
+
+async function eraseCells(store: Bigtable, garbage: readonly RowMutation[]): Promise<number> {
+  const rows = garbage.filter(({ mutations }) => mutations.length > 0);
+  if (rows.length > 0) await store.mutateRows(rows);
+  return rows.reduce((sum, { mutations }) => sum + mutations.length, 0);
 }

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createRandom, PercolatorError, systemClock, type Trouble } from '../base/index.ts';
+import { createRandom, PercolatorError, systemClock, type Warning } from '../base/index.ts';
 import { decorate } from '../bigtable/index.ts';
 import { readLeases } from '../leases/lease-table.ts';
 import { openPercolator, type Percolator } from '../percolator.ts';
@@ -13,40 +13,40 @@ import { LEASE_MS, MESSAGE_LIFETIME_MS, openScene } from '../testing/collection-
 import { temporaryFolder } from '../testing/temporary-folder.ts';
 import { Collector } from './collector.ts';
 
-function teller(): { readonly reported: string[]; readonly onTrouble: (trouble: Trouble) => void } {
+function teller(): { readonly reported: string[]; readonly onWarning: (warning: Warning) => void } {
   const reported: string[] = [];
   const codeOf = (error: unknown): string =>
     error instanceof PercolatorError ? error.code : String(error);
-  const onTrouble = ({ kind, error, isOver }: Trouble): void =>
+  const onWarning = ({ kind, error, isOver }: Warning): void =>
     void reported.push(`${kind} ${codeOf(error)}${isOver ? ' is over' : ''}`);
-  return { reported, onTrouble };
+  return { reported, onWarning };
 }
 
 test('P56: a collector that the storage refuses reports it once, tries again, and reports the end of it', async () => {
   const scene = await openScene();
-  const { reported, onTrouble } = teller();
+  const { reported, onWarning } = teller();
   let refuses = true;
   scene.collector.store.beforeCall = () => {
     if (refuses) throw new PercolatorError('STORE_REFUSED', 'no permission');
   };
-  await using collector = new Collector(scene.services, { onTrouble, restMs: 10 });
+  await using collector = new Collector(scene.services, { onWarning, restMs: 10 });
   const { clock } = scene.database;
   await clock.advance(1_000);
   assert.deepEqual(reported, ['step STORE_REFUSED']);
-  assert.equal(collector.troubles.length, 1);
+  assert.equal(collector.warnings.length, 1);
   refuses = false;
   await clock.advance(120_000);
   assert.deepEqual(reported, ['step STORE_REFUSED', 'step STORE_REFUSED is over']);
   assert.ok(collector.counters.cycles > 0);
-  assert.deepEqual(collector.troubles, []);
+  assert.deepEqual(collector.warnings, []);
 });
 
 test('P56: a collector whose store was closed has ended, and says so at once', async () => {
   const scene = await openScene();
-  const { reported, onTrouble } = teller();
+  const { reported, onWarning } = teller();
   const closed = new PercolatorError('STORE_CLOSED', 'closed');
   scene.collector.store.beforeCall = () => Promise.reject(closed);
-  const collector = new Collector(scene.services, { onTrouble });
+  const collector = new Collector(scene.services, { onWarning });
   await assert.rejects(scene.database.clock.runUntil(collector.ended), closed);
   assert.deepEqual(reported, ['ended STORE_CLOSED']);
   await assert.rejects(collector.stop(), closed);
@@ -54,17 +54,17 @@ test('P56: a collector whose store was closed has ended, and says so at once', a
 
 test('P56: a bug ends a collector, and is reported', async () => {
   const scene = await openScene();
-  const { reported, onTrouble } = teller();
+  const { reported, onWarning } = teller();
   const listTables = (): Promise<never> => Promise.reject(new TypeError('a bug'));
-  const collector = new Collector({ ...scene.services, listTables }, { onTrouble });
+  const collector = new Collector({ ...scene.services, listTables }, { onWarning });
   await assert.rejects(scene.database.clock.runUntil(collector.ended), TypeError);
   assert.deepEqual(reported, ['ended TypeError: a bug']);
 });
 
 test('a collector that was stopped ends without an error, and reports nothing', async () => {
   const scene = await openScene();
-  const { reported, onTrouble } = teller();
-  const collector = new Collector(scene.services, { onTrouble });
+  const { reported, onWarning } = teller();
+  const collector = new Collector(scene.services, { onWarning });
   await scene.database.clock.runUntil(collector.stop());
   await collector.ended;
   assert.deepEqual(reported, []);

@@ -3,11 +3,13 @@
  * stopped.
  *
  * A step that fails, because the storage is unavailable or refuses, is reported and tried again
- * after a rest (P56). Four things end a collector: the store was closed, it or the oracle belongs
- * to another database, the storage takes a name for invalid, or there is a bug.
+ * after a rest (P56, silent background failures). Four things end a collector: the store was
+ * closed, it or the oracle belongs to another database, the storage takes a name for invalid, or
+ * there is a bug.
  */
-import { isFinal, type PercolatorError, type Trouble, Troubles } from '../base/index.ts';
+import { isFinal, type PercolatorError, type Warning, Warnings } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
+import { type Reading, readingsOfWarnings } from '../telemetry/index.ts';
 import type { Context } from '../transaction/index.ts';
 import {
   type CollectorCounters,
@@ -16,7 +18,7 @@ import {
   type HeldBack,
 } from './cycle.ts';
 import {
-  COLLECT_GARBAGE_KINDS,
+  COLLECT_GARBAGE_RULES,
   type CollectGarbageOptions,
   type CollectorOptions,
   type CollectorSettings,
@@ -57,7 +59,7 @@ export async function collectGarbage(
   options: CollectGarbageOptions,
 ): Promise<CollectionReport> {
   const { context } = services;
-  const settings = settingsOf(options, context.store.manifest, COLLECT_GARBAGE_KINDS);
+  const settings = settingsOf(options, context.store.manifest, COLLECT_GARBAGE_RULES);
   const { signal: given } = options;
   context.closing.refuseNew();
   const { signal } = context.closing;
@@ -88,8 +90,8 @@ const LEASE_LOOK_MS = 1_000;
 /**
  * Waits until each lease that is there now has been renewed, has lapsed or was given up. A lease
  * lapses only if one watch sees it for its time to live, and the watch of a process that collects
- * once and ends has seen nothing: it would respect the lease of a dead process for ever. A
- * collector that runs cycle after cycle need not wait: a later cycle gets past the lease.
+ * once and ends has seen nothing: it would respect the lease of a dead process forever. A
+ * collector that runs cycle after cycle does not have to wait: a later cycle gets past the lease.
  */
 async function watchLeases(
   { context, watch }: CollectorServices,
@@ -130,7 +132,7 @@ export class Collector implements AsyncDisposable {
   readonly #context: Context;
   readonly #settings: CollectorSettings;
   readonly #collector: GarbageCollector;
-  readonly #troubles: Troubles;
+  readonly #warnings: Warnings;
   readonly #stopping = new AbortController();
   readonly #running: Promise<void>;
 
@@ -139,12 +141,13 @@ export class Collector implements AsyncDisposable {
     this.#context = services.context;
     this.#settings = settingsOf(options, services.context.store.manifest);
     this.#collector = new GarbageCollector(services, this.#settings);
-    this.#troubles = new Troubles(options.onTrouble);
-    this.#running = this.#run();
+    this.#warnings = new Warnings(options.onWarning);
+    const endReadings = this.#context.telemetry?.watch(() => this.#readings());
+    this.#running = this.#run().finally(endReadings);
     // `ended` and `stop` reject with the error; unhandled, it must not end the process.
     this.#running.catch((error: unknown) => {
       const sentence = 'the collector has ended: nothing is collected any more';
-      this.#troubles.begin('collector', { kind: 'ended', sentence, error });
+      this.#warnings.begin('collector', { kind: 'ended', sentence, error });
     });
   }
 
@@ -157,9 +160,9 @@ export class Collector implements AsyncDisposable {
     return this.#running;
   }
 
-  /** The current troubles: those that `onTrouble` was called for and that are not over. */
-  get troubles(): readonly Trouble[] {
-    return this.#troubles.current;
+  /** The current warnings: those that `onWarning` was called for and that are not over. */
+  get warnings(): readonly Warning[] {
+    return this.#warnings.current;
   }
 
   get counters(): Readonly<CollectorCounters> {
@@ -189,6 +192,16 @@ export class Collector implements AsyncDisposable {
     await this.stop();
   }
 
+  #readings(): readonly Reading[] {
+    const { cycles, rowsVisited, cellsDeleted } = this.counters;
+    return [
+      { metric: 'percolator.collection.cycles', value: cycles },
+      { metric: 'percolator.collection.rows', value: rowsVisited },
+      { metric: 'percolator.collection.cells', value: cellsDeleted },
+      ...readingsOfWarnings(this.warnings),
+    ];
+  }
+
   async #run(): Promise<void> {
     const { clock, closing } = this.#context;
     const signal = AbortSignal.any([closing.signal, this.#stopping.signal]);
@@ -203,7 +216,7 @@ export class Collector implements AsyncDisposable {
   async #step(signal: AbortSignal): Promise<'more' | 'rest'> {
     try {
       const result = await this.#collector.step(signal);
-      this.#troubles.end('step');
+      this.#warnings.end('step');
       return result === 'more' ? 'more' : 'rest';
     } catch (given) {
       const error = await (this.#context.identity?.causeOf(given) ?? given);
@@ -211,7 +224,7 @@ export class Collector implements AsyncDisposable {
       // It may succeed later: the storage comes back, or a dropped table is no longer listed.
       const { code } = error as PercolatorError; // `isFinal` is true for all other errors.
       const sentence = `a step of the collector failed (${code}); it is tried again, and nothing is collected meanwhile`;
-      this.#troubles.begin('step', { kind: 'step', sentence, error });
+      this.#warnings.begin('step', { kind: 'step', sentence, error });
       return 'rest';
     }
   }

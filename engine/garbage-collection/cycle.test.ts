@@ -5,7 +5,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
-import { MESSAGE_LIFETIME_MS, openScene, type Scene } from '../testing/collection-scene.ts';
+import {
+  MESSAGE_LIFETIME_MS,
+  openScene,
+  type CollectionScene,
+} from '../testing/collection-scene.ts';
 import { cell, createMemoryBigtable, wakingEarly } from '../testing/index.ts';
 import { lockOf, plant, plantLease, recordOf } from '../testing/planting.ts';
 import { notifyTable } from '../transaction/index.ts';
@@ -18,7 +22,7 @@ const ROWS = ['a', 'b', 'c', 'd', 'e'];
 
 /** Five rows of two versions each, and a collector that visits two of them in a step. */
 async function openRows(): Promise<{
-  readonly scene: Scene;
+  readonly scene: CollectionScene;
   readonly collector: GarbageCollector;
 }> {
   const scene = await openScene();

@@ -1,36 +1,38 @@
 /**
- * The garbage collector: it deletes old versions, tombstones, rollback markers and acknowledgments.
+ * The garbage collector: it deletes old versions, tombstones, rollback records and acknowledgments.
  *
  *     move the horizon ─▶ wait ─▶ resolve all locks below ─▶ collect all rows ─▶ begin again
  *     (horizon.ts)                 │ one of them is alive        (collect-row.ts)
  *                                  └─ try again; delete nothing meanwhile
  *
  * Why wait? No transaction below the deletion horizon D is in use any more, but a second copy of a
- * prewrite that such a transaction sent may still be in flight, and the marker or the newer write
- * record must stop that copy (P4, P14). It was sent before D was fixed: a transaction below D that
- * sends anything later receives its commit timestamp with a horizon above its start, and does not
- * commit (commit.ts). So the copy is gone after the longest time that a message can be in flight,
- * counted on our own clock. Or the storage itself ends what is left in flight, with a fence (P84):
- * then a caller that waits for the collection waits for nothing but its work. Everything else that
- * may arrive late is conditional on its own lock (P9), or does no harm.
+ * prewrite that such a transaction sent may still be in flight, and the rollback record or the
+ * newer write record must stop that copy (P4, P14). It was sent before D was fixed: a transaction
+ * below D that sends anything later receives its commit timestamp with a horizon above its start,
+ * and does not commit (commit.ts). So the copy is gone after the longest time that a message can be
+ * in flight, counted on our own clock. Or the storage itself ends what is left in flight, with a
+ * fence (P84, message outlives its sender): then a caller that waits for the collection waits for
+ * nothing but its work. Everything else that may arrive late is conditional on its own lock (P9,
+ * late second phase), or does no harm.
  *
  * Why resolve locks first, in all tables? A lock's fate is written at its primary, as a write
- * record or a marker. Collecting that before the lock is resolved would roll back half of a
- * committed transaction (P30). Locks that appear below D later belong to transactions that will not
- * commit. The tables are listed after the horizon was moved: a table created since has no lock that
- * matters. A lock that this engine did not write, or that was damaged, is skipped, and if it names
- * a primary, the evidence there is collected. A row in which a damaged record was read is not
- * collected. fsck reports such locks and records.
+ * record or a rollback record. Collecting that before the lock is resolved would roll back half of
+ * a committed transaction (P30, evidence collected first). Locks that appear below D later belong
+ * to transactions that will not commit. The tables are listed after the horizon was moved: a table
+ * created since has no lock that matters. A lock that this engine did not write, or that was
+ * damaged, is skipped, and if it names a primary, the evidence there is collected. A row in which a
+ * damaged record was read is not collected. fsck reports such locks and records.
  *
- * Why pass over rows (P68)? Most have not changed since the last cycle, which resolved all locks
- * below its own D. What it left in a row is needed, and becomes garbage only by a newer record of
- * that row. So where the storage knows which rows are old, a cycle looks for locks and changes from
- * that D on. It misses what came late: a copy of a prewrite, the marker of a transaction that was
- * rolled back long after, a tombstone for which an observer had yet to run. Nothing depends on such
- * garbage; it waits for one of the cycles that look at every row.
+ * Why pass over rows (P68, rows passed over)? Most have not changed since the last cycle, which
+ * resolved all locks below its own D. What it left in a row is needed, and becomes garbage only by
+ * a newer record of that row. So where the storage knows which rows are old, a cycle looks for
+ * locks and changes from that D on. It misses what came late: a copy of a prewrite, the rollback
+ * record of a transaction that was rolled back long after, a tombstone for which an observer had
+ * yet to run. Nothing depends on such garbage; it waits for one of the cycles that look at every
+ * row.
  *
  * The collector works in steps of some rows, each of which may be its last. Its progress is kept in
- * the storage (progress.ts), and repeating a step is harmless. It deletes by exact timestamps.
+ * the storage (horizon.ts), and repeating a step is harmless. It deletes by exact timestamps.
  * Several collectors may work at a time: that is safe, but they repeat each other's work.
  */
 import { hasCode } from '../base/index.ts';
@@ -60,16 +62,16 @@ import {
   ROLLBACK,
   WRITE,
 } from '../transaction/index.ts';
-import { batchFilters, type CollectionTarget, collectRows } from './collect-rows.ts';
-import { moveHorizon } from './horizon.ts';
-import type { CollectorSettings } from './options.ts';
+import { batchFilters, type CollectionTarget, collectRows } from './collect-row.ts';
 import {
   type EarlierCycles,
+  moveHorizon,
   NOTHING_DONE,
   type Progress,
   readProgress,
   writeProgress,
-} from './progress.ts';
+} from './horizon.ts';
+import type { CollectorSettings } from './options.ts';
 
 /** What the collector works with. */
 export interface CollectorServices {
@@ -165,7 +167,8 @@ export class GarbageCollector {
   async step(signal: AbortSignal = this.#context.closing.signal): Promise<StepResult> {
     this.#progress ??= await this.#readProgress();
     const { phase } = this.#progress;
-    // What is deleted in the store of another database does not come back (P74).
+    // What is deleted in the store of another database does not come back (P74, another store in
+    // place).
     if (phase !== 'done') await this.#context.identity?.check();
     if (phase === 'resolving') return this.#resolve(this.#progress);
     if (phase === 'collecting') return this.#collect(this.#progress);
@@ -373,8 +376,9 @@ function placeIn(tables: readonly string[], progress: Progress): Progress | unde
 }
 
 /**
- * The locks below D. Where every row is looked at, also the newest record and marker of each
- * column: then rows without locks count towards the limit of a range, which so limits the work.
+ * The locks below D. Where every row is looked at, also the newest record and rollback record of
+ * each column: then rows without locks count towards the limit of a range, which so limits the
+ * work.
  */
 function lockFilters({ deletionHorizon, after }: Progress): readonly CellFilter[] {
   const locks = { ...everywhere(LOCK), to: deletionHorizon - 1 };

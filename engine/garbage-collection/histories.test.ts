@@ -11,7 +11,7 @@ import type { Cell } from '../bigtable/index.ts';
 import { LeaseWatch } from '../leases/index.ts';
 import {
   cell,
-  type Client,
+  type TestClient,
   CrashedError,
   openTestDatabase,
   put,
@@ -44,20 +44,24 @@ class Truth {
   }
 }
 
-interface Run {
+interface HistoryRun {
   readonly database: TestDatabase;
   readonly truth: Truth;
   reads: number;
   stale: number;
 }
 
-async function startRun(seed: number): Promise<Run> {
+async function startRun(seed: number): Promise<HistoryRun> {
   const database = await openTestDatabase({ seed });
   return { database, truth: new Truth(), reads: 0, stale: 0 };
 }
 
 /** Transactions one after the other; those that lose, or are stale, are ignored. */
-async function manyTransactions(run: Run, client: Client, random: Random): Promise<void> {
+async function manyTransactions(
+  run: HistoryRun,
+  client: TestClient,
+  random: Random,
+): Promise<void> {
   for (let i = 0; i < 25; i++) {
     await run.database.clock.sleep(random.integer(0, 40));
     await oneTransaction(run, client, random);
@@ -65,7 +69,7 @@ async function manyTransactions(run: Run, client: Client, random: Random): Promi
   }
 }
 
-async function oneTransaction(run: Run, client: Client, random: Random): Promise<void> {
+async function oneTransaction(run: HistoryRun, client: TestClient, random: Random): Promise<void> {
   const transaction = await client.begin();
   const { startTimestamp } = transaction;
   const writes = new Map<string, Value>();
@@ -92,7 +96,7 @@ async function oneTransaction(run: Run, client: Client, random: Random): Promise
   }
 }
 
-async function readThePast(run: Run, client: Client, random: Random): Promise<void> {
+async function readThePast(run: HistoryRun, client: TestClient, random: Random): Promise<void> {
   const newest = run.database.oracle.given.at(-1) ?? 1;
   const timestamp = random.integer(Math.max(1, newest - 30), newest);
   try {
@@ -113,7 +117,11 @@ async function readThePast(run: Run, client: Client, random: Random): Promise<vo
 }
 
 /** A collector that dies now and then, and is started again, until `signal` aborts. */
-async function collectAndDie(run: Run, random: Random, signal: AbortSignal): Promise<number> {
+async function collectAndDie(
+  run: HistoryRun,
+  random: Random,
+  signal: AbortSignal,
+): Promise<number> {
   let deleted = 0;
   for (let life = 0; !signal.aborted; life++) {
     const client = run.database.client(`collector, life ${life}`);
@@ -128,7 +136,7 @@ async function collectAndDie(run: Run, random: Random, signal: AbortSignal): Pro
   return deleted;
 }
 
-function servicesOf(client: Client): Parameters<typeof collectGarbage>[0] {
+function servicesOf(client: TestClient): Parameters<typeof collectGarbage>[0] {
   const { context } = client;
   const watch = new LeaseWatch(client.store, context.clock);
   return { context, watch, listTables: async () => ['t', 'u'] };
@@ -187,7 +195,7 @@ describe('every reader sees what was committed, with collectors running', () => 
 });
 
 /** Every snapshot at or above the horizon is unchanged; below, it is refused. */
-async function assertPast({ database, truth }: Run): Promise<void> {
+async function assertPast({ database, truth }: HistoryRun): Promise<void> {
   const judge = database.client('judge');
   const { horizon } = database.oracle;
   const newest = database.oracle.given.at(-1) ?? 1;
@@ -201,10 +209,10 @@ async function assertPast({ database, truth }: Run): Promise<void> {
 
 describe('a collector may die at any mutation', () => {
   /**
-   * Old versions, tombstones, markers,
+   * Old versions, tombstones, rollback records,
    * and the lock of a client that died after the commit point.
    */
-  async function prepare(): Promise<{ database: TestDatabase; collector: Client }> {
+  async function prepare(): Promise<{ database: TestDatabase; collector: TestClient }> {
     const database = await openTestDatabase();
     const [a, b] = [database.client('A'), database.client('B')];
     for (const value of ['1', '2', undefined]) await b.write({ a: value, 'u/a': '1', c: '1' });
@@ -225,7 +233,7 @@ describe('a collector may die at any mutation', () => {
     return { database, collector: database.client('collector') };
   }
 
-  async function collect(database: TestDatabase, client: Client): Promise<void> {
+  async function collect(database: TestDatabase, client: TestClient): Promise<void> {
     await database.clock.runUntil(collectGarbage(servicesOf(client), OPTIONS));
   }
 

@@ -1,5 +1,6 @@
 /**
- * Moving the horizon (P31): how far may a collector delete, and how do all processes learn of it?
+ * Moving the horizon (P31, snapshot loses versions): how far may a collector delete, and how do all
+ * processes learn of it?
  *
  *   1. N = a fresh timestamp; then read all leases. H' = the smallest of N and their bounds.
  *   2. Persist the horizon H = H', or leave the horizon H where it is if that is above H'.
@@ -18,7 +19,8 @@
  *
  * What if the collector dies in between? Some snapshots are stale although nothing was deleted.
  */
-import type { Timestamp } from '../bigtable/index.ts';
+import { bytesOf, textOf } from '../base/index.ts';
+import type { Bigtable, Timestamp } from '../bigtable/index.ts';
 import type { Lease, LeaseWatch } from '../leases/index.ts';
 import type { TimestampOracle } from '../oracle/index.ts';
 
@@ -52,4 +54,64 @@ export async function moveHorizon(
 
 function smallestBound(leases: readonly Lease[], limit: Timestamp): Timestamp {
   return leases.reduce((smallest, { bound }) => Math.min(smallest, bound), limit);
+}
+
+/*
+ * A collector's place, kept in the storage: after a crash, the next collector does not begin again.
+ *
+ * Each entry is true on its own, whichever collector wrote it and however late it arrives: "no lock
+ * below the deletion horizon is left before this place", or "everything below it is collected
+ * before this place", except what came late (cycle.ts). So several collectors may overwrite one
+ * another's entries, and only do some work twice.
+ *
+ * The wait of a cycle is not among the phases: if a collector dies during it, the next collector
+ * starts a new cycle.
+ */
+
+export interface Progress {
+  /**
+   * resolving: the locks before `table` and `row` are resolved. collecting: all locks are resolved,
+   * and the rows before that place are collected. done: everything below the deletion horizon is
+   * collected.
+   */
+  readonly phase: 'resolving' | 'collecting' | 'done';
+  readonly deletionHorizon: Timestamp;
+  /**
+   * The next row to visit is the first at or after `row` in `table`,
+   * or the first of the tables after it.
+   */
+  readonly table: string;
+  readonly row: string;
+  /** How the cycle goes on from earlier ones; absent if it looks at every row. */
+  readonly after?: EarlierCycles | undefined;
+}
+
+export interface EarlierCycles {
+  /**
+   * Everything below this was collected; rows without a cell as new are passed over (P68, rows
+   * passed over).
+   */
+  readonly collected: Timestamp;
+  /** How many cycles, this one included, have gone on from one that looked at every row. */
+  readonly count: number;
+}
+
+const TABLE = 'percolator-collector';
+const ROW = 'progress';
+const PROGRESS = { family: 'collector', qualifier: 'progress' } as const;
+const TIMESTAMP = 1;
+export const NOTHING_DONE: Progress = { phase: 'done', deletionHorizon: 0, table: '', row: '' };
+
+export async function readProgress(store: Bigtable): Promise<Progress> {
+  await store.createTable(TABLE, { families: [PROGRESS.family] });
+  const cell = (await store.readRow(TABLE, ROW, [PROGRESS]))?.cells[0];
+  if (cell === undefined) return NOTHING_DONE;
+  return JSON.parse(textOf(cell.value)) as Progress;
+}
+
+/** Provisional: a power failure that undoes the entry undoes nothing that was applied before it. */
+export async function writeProgress(store: Bigtable, progress: Progress): Promise<void> {
+  const value = bytesOf(JSON.stringify(progress));
+  const set = { kind: 'set', ...PROGRESS, timestamp: TIMESTAMP, value } as const;
+  await store.mutateRows([{ table: TABLE, row: ROW, mutations: [set], provisional: true }]);
 }

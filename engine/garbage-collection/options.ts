@@ -1,47 +1,56 @@
 /** The options of a collector: unit, default, cost of a wrong value; validated in one place. */
-import { PercolatorError, type Trouble } from '../base/index.ts';
+import { PercolatorError, type Warning } from '../base/index.ts';
 import {
   checkOptions,
   COUNT,
+  filledIn,
   FUNCTION,
-  type Kinds,
+  type Given,
   objectWith,
+  option,
+  type OptionDefaults,
+  type OptionRules,
   POSITIVE,
 } from '../base/options.ts';
 import type { Manifest } from '../bigtable/index.ts';
 
-export interface CollectorOptions {
+/** The options that are numbers. */
+interface CollectorPace {
   /**
    * Milliseconds after which no message sent before can arrive any more: no mutation, and no copy
    * of one. Default 60,000, or the store's own `manifest.messageLifetimeMs` if that is more; less
-   * than the store's is refused (P66). `collectGarbage` waits for it only where the store cannot
-   * end what is in flight: a folder can (P84). Too small: a late copy of a prewrite finds that the
-   * evidence against it is gone, and data is lost (P4). Too large: garbage stays that much longer.
+   * than the store's is refused (P66, server applies late). `collectGarbage` waits for it only
+   * where the store cannot end what is in flight: a folder can (P84, message outlives its sender).
+   * Too small: a late copy of a prewrite finds that the evidence against it is gone, and data is
+   * lost (P4, rollback record gone early). Too large: garbage stays that much longer.
    */
-  readonly messageLifetimeMs?: number | undefined;
+  readonly messageLifetimeMs: number;
   /**
    * Rows per step. Default 256. Too small: a round trip every few rows.
    * Too large: a step keeps the storage busy for long.
    */
-  readonly rowsPerStep?: number | undefined;
+  readonly rowsPerStep: number;
   /**
    * Milliseconds of rest after a step. Default 1. Too small: transactions slow down meanwhile.
    * Too large: a cycle takes that much longer for each step.
    */
-  readonly pauseMs?: number | undefined;
+  readonly pauseMs: number;
   /**
    * Milliseconds of rest after a cycle, after a step that failed or was held back, and after a look
    * at leases that `collectGarbage` waits for. Default 1,000. Too small: the collector burns CPU
    * with nothing to collect. Too large: garbage stays that much longer.
    */
-  readonly restMs?: number | undefined;
+  readonly restMs: number;
+}
+
+export interface CollectorOptions extends Given<CollectorPace> {
   /**
-   * Called once when a step fails, and once more when a step has succeeded again (P56); and for
-   * what has ended the collector. Default: a warning on standard error for the first trouble of
-   * each kind; a function that does nothing silences it. `Collector.troubles` lists all anyway.
-   * `collectGarbage` rejects instead.
+   * Called once when a step fails, and once more when a step has succeeded again (P56, silent
+   * background failures); and for what has ended the collector. Default: Node prints the first one
+   * of each kind on standard error; a function that does nothing silences it. `Collector.warnings`
+   * lists all anyway. `collectGarbage` rejects instead.
    */
-  readonly onTrouble?: ((trouble: Trouble) => void) | undefined;
+  readonly onWarning?: ((warning: Warning) => void) | undefined;
 }
 
 export interface CollectGarbageOptions extends CollectorOptions {
@@ -53,31 +62,27 @@ export interface CollectGarbageOptions extends CollectorOptions {
 }
 
 /** The options with their defaults filled in. */
-export interface CollectorSettings {
-  readonly messageLifetimeMs: number;
-  readonly rowsPerStep: number;
-  readonly pauseMs: number;
-  readonly restMs: number;
+export interface CollectorSettings extends CollectorPace {
   /** Whether the store is to end what is in flight, if it can, instead of a wait (P84). */
   readonly fences: boolean;
   /** How many cycles may go on from one that looks at every row, before another one does. */
   readonly shortCyclesMax: number;
 }
 
-const KINDS: Kinds<CollectorOptions> = {
-  messageLifetimeMs: POSITIVE,
-  rowsPerStep: COUNT,
-  pauseMs: POSITIVE,
-  restMs: POSITIVE,
-  onTrouble: FUNCTION,
+const PACE: OptionDefaults<CollectorPace> = {
+  messageLifetimeMs: option(POSITIVE, 60_000),
+  rowsPerStep: option(COUNT, 256),
+  pauseMs: option(POSITIVE, 1),
+  restMs: option(POSITIVE, 1_000),
 };
 
-export const COLLECT_GARBAGE_KINDS: Kinds<CollectGarbageOptions> = {
-  ...KINDS,
+const RULES: OptionRules<CollectorOptions> = { ...PACE, onWarning: FUNCTION };
+
+export const COLLECT_GARBAGE_RULES: OptionRules<CollectGarbageOptions> = {
+  ...RULES,
   signal: objectWith('an AbortSignal', { addEventListener: FUNCTION }),
 };
 
-const MESSAGE_LIFETIME_MS = 60_000;
 /**
  * With the defaults, a cycle an hour looks at every row. More: what only such a cycle finds stays
  * longer (cycle.ts). Fewer: more of the collector's time goes into rows that have not changed.
@@ -91,19 +96,17 @@ const SHORT_CYCLES_MAX = 60;
 export function settingsOf(
   options: CollectGarbageOptions,
   { name, messageLifetimeMs: leastMs = 0, skipsOldRows = false }: Manifest,
-  kinds: Kinds<CollectorOptions> = KINDS,
+  rules: OptionRules<CollectorOptions> = RULES,
 ): CollectorSettings {
-  checkOptions('the collector', options, kinds);
-  const { messageLifetimeMs = Math.max(MESSAGE_LIFETIME_MS, leastMs) } = options;
+  checkOptions('the collector', options, rules);
+  const leastByDefault = Math.max(PACE.messageLifetimeMs.standard, leastMs);
+  const { messageLifetimeMs = leastByDefault } = options;
   if (messageLifetimeMs < leastMs) {
     const message = `messageLifetimeMs must be at least ${leastMs}, not ${messageLifetimeMs}: the store ${name} may apply a call that late`;
     throw new PercolatorError('INVALID_ARGUMENT', message);
   }
   return {
-    messageLifetimeMs,
-    rowsPerStep: options.rowsPerStep ?? 256,
-    pauseMs: options.pauseMs ?? 1,
-    restMs: options.restMs ?? 1_000,
+    ...filledIn(PACE, { ...options, messageLifetimeMs }),
     fences: false, // A wait between cycles is welcome, and refuses nothing that others have sent.
     shortCyclesMax: skipsOldRows ? SHORT_CYCLES_MAX : 0,
   };

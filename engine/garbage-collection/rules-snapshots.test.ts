@@ -5,9 +5,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { isRetryable, PercolatorError } from '../base/index.ts';
-import { cell, type Client, type ClientOptions, put } from '../testing/index.ts';
+import { cell, type TestClient, type TestClientOptions, put } from '../testing/index.ts';
 import { placeOf, snapshotAt, type Transaction } from '../transaction/index.ts';
-import { get, openScene, type Scene } from '../testing/collection-scene.ts';
+import { get, openScene, type CollectionScene } from '../testing/collection-scene.ts';
 
 describe('P31: a snapshot in use keeps what it sees', () => {
   test('by the lease of its process', async () => {
@@ -127,10 +127,10 @@ describe('P31: a snapshot in use keeps what it sees', () => {
 });
 
 describe('P31: what may have been collected is not read', () => {
-  async function lapsed(options: ClientOptions = {}): Promise<{
-    scene: Scene;
+  async function lapsed(options: TestClientOptions = {}): Promise<{
+    scene: CollectionScene;
     reader: Transaction;
-    a: Client;
+    a: TestClient;
     endLoss: () => void;
   }> {
     const scene = await openScene();

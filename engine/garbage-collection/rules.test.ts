@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { PercolatorError, type TransactionName } from '../base/index.ts';
 import {
   cell,
-  type Client,
+  type TestClient,
   type DatabaseOptions,
   type MutationCall,
   put,
@@ -18,7 +18,7 @@ import {
   LEASE_MS,
   MESSAGE_LIFETIME_MS,
   openScene,
-  type Scene,
+  type CollectionScene,
 } from '../testing/collection-scene.ts';
 
 const isCommitPoint = ({ row, mutations }: MutationCall): boolean =>
@@ -92,8 +92,8 @@ describe('P9: a second phase brings nothing back', () => {
    * transaction, delete its cells, and collect.
    */
   async function collectInBetween(
-    scene: Scene,
-    a: Client,
+    scene: CollectionScene,
+    a: TestClient,
     names: readonly string[],
   ): Promise<void> {
     const b = scene.client('B');
@@ -190,7 +190,7 @@ describe('P9: a second phase brings nothing back', () => {
 /** A transaction of `a` was rolled back; a copy of its prewrite is in flight. */
 async function rolledBack(
   options: DatabaseOptions = {},
-): Promise<{ readonly scene: Scene; readonly a: Client }> {
+): Promise<{ readonly scene: CollectionScene; readonly a: TestClient }> {
   const scene = await openScene(options);
   const [a, b] = [scene.client('A'), scene.client('B')];
   a.store.duplicate(isPrewrite);
@@ -203,7 +203,7 @@ async function rolledBack(
   return { scene, a };
 }
 
-describe('P4: a marker outlives the copies of the prewrite that it stops', () => {
+describe('P4: a rollback record outlives the copies of the prewrite that it stops', () => {
   test('for as long as a message may be in flight', async () => {
     const { scene, a } = await rolledBack();
     const collector = await scene.beginCycle();
@@ -274,7 +274,7 @@ describe('P30: locks are resolved before the evidence goes', () => {
   });
 
   /** A process dies before it has rolled forward `u/x`, and another one deletes the primary `p`. */
-  async function dieBeforeSecondPhase(scene: Scene): Promise<void> {
+  async function dieBeforeSecondPhase(scene: CollectionScene): Promise<void> {
     const [a, b] = [scene.client('A'), scene.client('B')];
     a.store.loseRequest(
       ({ table, mutations }) =>
@@ -358,22 +358,22 @@ describe('P30: locks are resolved before the evidence goes', () => {
     assert.deepEqual(await scene.database.stored('p'), { write: '4: 3 put', data: '3: 2' });
   });
 
-  test('a marker put where nothing was found proves nothing below the horizon; other markers do', async () => {
+  test('a rollback record put where nothing was found proves nothing below the horizon; other rollback records do', async () => {
     const scene = await openScene();
     const a = scene.client('A');
     const transaction = await a.begin();
     const name = { primary: cell('p'), startTimestamp: transaction.startTimestamp };
-    assert.equal(await outcomeOf(a.context, name), 'rolled back', 'and left a marker');
+    assert.equal(await outcomeOf(a.context, name), 'rolled back', 'and left a rollback record');
     assert.deepEqual(await scene.database.stored('p'), { rollback: '1: forbidden' });
     await scene.database.oracle.raiseHorizon(2);
     await assert.rejects(outcomeOf(a.context, name), { code: 'STALE_SNAPSHOT' });
-    const marker = { ...placeOf('rollback', 'c'), timestamp: 1, value: new Uint8Array() };
-    const mutations = [{ kind: 'set', ...marker }] as const;
+    const rollback = { ...placeOf('rollback', 'c'), timestamp: 1, value: new Uint8Array() };
+    const mutations = [{ kind: 'set', ...rollback }] as const;
     await scene.database.store.mutateRows([{ table: 't', row: 'p', mutations }]);
     assert.equal(await outcomeOf(a.context, name), 'rolled back');
   });
 
-  test('a lock below the horizon whose primary shows nothing is rolled back, without a marker there', async () => {
+  test('a lock below the horizon whose primary shows nothing is rolled back, without a rollback record there', async () => {
     const scene = await openScene();
     const [a, b] = [scene.client('A'), scene.client('B')];
     const zombie = await a.begin();

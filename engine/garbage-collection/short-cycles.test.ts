@@ -1,7 +1,7 @@
 /** P68: what a cycle may pass over because an earlier one has collected it, and what it may not. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openScene, type Scene } from '../testing/collection-scene.ts';
+import { openScene, type CollectionScene } from '../testing/collection-scene.ts';
 import { createMemoryBigtable, type MutationCall, put } from '../testing/index.ts';
 import { plant } from '../testing/planting.ts';
 import { isOf } from '../transaction/index.ts';
@@ -17,7 +17,7 @@ const isRecordOf =
 
 /** Five rows of two versions each, collected by one whole cycle. */
 async function openCollected(): Promise<{
-  readonly scene: Scene;
+  readonly scene: CollectionScene;
   readonly collector: GarbageCollector;
 }> {
   const scene = await openScene();
@@ -30,7 +30,7 @@ async function openCollected(): Promise<{
 }
 
 /** Resolves to the number of rows that the cycle has visited. */
-async function runCycle(scene: Scene, collector: GarbageCollector): Promise<number> {
+async function runCycle(scene: CollectionScene, collector: GarbageCollector): Promise<number> {
   const before = collector.counters.rowsVisited;
   await scene.renewals();
   await scene.endCycle(collector);

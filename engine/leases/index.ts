@@ -3,5 +3,5 @@
  * (P31).
  */
 export { type Lease, leaseToken, processOf } from './lease-table.ts';
-export { LeaseWatch } from './lease-watch.ts';
+export { LeaseWatch } from './lease-table.ts';
 export { createLeases, type Hold, type Leases } from './leases.ts';

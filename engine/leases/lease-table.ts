@@ -4,7 +4,8 @@
  *     percolator-leases: <liveness token>#<number>   lease:lease @ counter = {bound, ttlMs, says}
  *
  * What the process says, if anything, has nothing to do with the lease: `says` is a list of what
- * its workers tell those of other processes (P72), and is here because it costs no call.
+ * its workers tell those of other processes (P72, different observers), and is here because it
+ * costs no call.
  *
  * The number tells apart databases with one liveness token. If they shared a row, each would erase
  * the bound of the other, and a successor's first renewals could lie below what its predecessor
@@ -20,7 +21,7 @@
  * then an old cell below a newer one, whatever its bound was. If it could replace the newer one, it
  * would revoke a pin that has been answered.
  */
-import { PercolatorError } from '../base/index.ts';
+import { bytesOf, type Clock, PercolatorError, textOf } from '../base/index.ts';
 import { type Bigtable, type Cell, rowBatches, type Timestamp } from '../bigtable/index.ts';
 
 export interface Lease {
@@ -88,7 +89,7 @@ export async function writeLease(
   store: Bigtable,
   { token, bound, counter, ttlMs, says }: Lease,
 ): Promise<void> {
-  const value = Buffer.from(JSON.stringify({ bound, ttlMs, says }));
+  const value = bytesOf(JSON.stringify({ bound, ttlMs, says }));
   const mutations = [
     { kind: 'set', ...LEASE, timestamp: counter, value },
     { kind: 'erase', ...LEASE, from: 0, to: counter - 1 },
@@ -117,7 +118,72 @@ function decodeIfLegible(token: string, cell: Cell | undefined): Lease | undefin
 
 function decode(token: string, cell: Cell | undefined): Lease | undefined {
   if (cell === undefined) return undefined;
-  const text = Buffer.from(cell.value).toString();
+  const text = textOf(cell.value);
   const { bound, ttlMs, says } = JSON.parse(text) as Omit<Lease, 'token' | 'counter'>;
   return { token, bound, counter: cell.timestamp, ttlMs, says };
+}
+
+/*
+ * The leases that still count for the collector. As with locks, it trusts no clock but its own
+ * (P24, two machines' clocks).
+ *
+ * A lease has lapsed when it has not changed for its time to live, counted from when we first saw
+ * its current version. Its owner counts from before it sent that version, so it has stopped relying
+ * on the lease earlier. Our count ends when we send the read, not when the answer arrives: a slow
+ * answer shows the lease as it was long ago. An owner that comes back later finds itself in a new
+ * epoch (leases.ts).
+ */
+
+interface LeaseSighting {
+  readonly lease: Lease;
+  /** On our clock, after it was read. */
+  readonly sinceMs: number;
+}
+
+export class LeaseWatch {
+  readonly #store: Bigtable;
+  readonly #clock: Clock;
+  #sightings = new Map<string, LeaseSighting>();
+
+  constructor(store: Bigtable, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  /**
+   * The leases that count now; one that has not changed is the same object as before.
+   * Erases the lapsed ones.
+   */
+  async liveLeases(): Promise<readonly Lease[]> {
+    await createLeaseTable(this.#store);
+    const askedMs = this.#clock.monotonicMs();
+    const leases = await readLeases(this.#store);
+    const nowMs = this.#clock.monotonicMs();
+    const sightings = leases.map((lease) => this.#sighting(lease, nowMs));
+    this.#sightings = new Map(sightings.map((sighting) => [sighting.lease.token, sighting]));
+    const live = sightings.filter(({ lease, sinceMs }) => askedMs - sinceMs < lease.ttlMs);
+    const lapsed = sightings.filter((sighting) => !live.includes(sighting));
+    for (const { lease } of lapsed) await this.#erase(lease);
+    return live.map(({ lease }) => lease);
+  }
+
+  #sighting(lease: Lease, nowMs: number): LeaseSighting {
+    const before = this.#sightings.get(lease.token);
+    const unchanged = before?.lease.counter === lease.counter && before.lease.bound === lease.bound;
+    return before !== undefined && unchanged ? before : { lease, sinceMs: nowMs };
+  }
+
+  /**
+   * For tidiness only: if it fails, the lapsed lease is ignored again the next time. If it
+   * succeeds, the lease is forgotten: an equal lease that comes later is a successor's, or a late
+   * copy, which lapses again.
+   */
+  async #erase(lease: Lease): Promise<void> {
+    try {
+      await eraseLease(this.#store, lease);
+      this.#sightings.delete(lease.token);
+    } catch (error) {
+      if (!(error instanceof PercolatorError)) throw error;
+    }
+  }
 }

@@ -387,7 +387,7 @@ test('a lease that is renewed just before a watch erases it stays', async () => 
 test('all leases are read, however many there are', async () => {
   const store = createMemoryBigtable();
   await createLeaseTable(store);
-  // The first batches of a scan have 64 and 1,024 rows (range-scan.ts).
+  // The first batches of a scan have 64 and 1,024 rows (reading.ts).
   for (let i = 0; i < 1_089; i++) {
     const token = String(i).padStart(5, '0');
     await writeLease(store, { token, bound: i, counter: 1, ttlMs: TTL_MS });

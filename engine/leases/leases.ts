@@ -1,5 +1,6 @@
 /**
- * The lease of this process on the versions that its transactions still read (P31).
+ * The lease of this process on the versions that its transactions still read (P31, snapshot loses
+ * versions).
  *
  * A garbage collector must not delete versions that a snapshot of any process sees. So every
  * process publishes its bound in a row of its own: the timestamp below which it needs nothing. The
@@ -17,7 +18,7 @@
  *   4. Rely on the lease for its time to live, counted on our own clocks from before the renewal
  *      was sent, less a margin for clocks that run at different speeds. Other processes count it
  *      from when they saw it, which is later. Both of our clocks must agree: a suspended machine's
- *      monotonic clock stops (P59; base/moment.ts).
+ *      monotonic clock stops (P59; base/clock.ts).
  *   5. A renewal that comes too late may find that the collector has given our lease up in between.
  *      Holds from before are never covered again: a new epoch begins.
  *
@@ -26,11 +27,11 @@
  *
  * The lease costs a transaction nothing: entering adds an entry to a set. Nothing breaks if the
  * lease cannot be registered or renewed: transactions that are not covered ask for the horizon
- * instead (transaction/stale.ts).
+ * instead (transaction/snapshot-read.ts).
  *
  * Does a lease end sooner when its process is known to be dead? No: liveness is a hint, and must
- * decide nothing (P26). Ending it would save one time to live, and lose data where two containers
- * share a host name.
+ * decide nothing (P26, presumed dead, alive). Ending it would save one time to live, and lose data
+ * where two containers share a host name.
  */
 import { type Clock, isWithin, type Moment, momentOf, PercolatorError } from '../base/index.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
@@ -64,6 +65,8 @@ export interface Leases {
   unsay(saying: unknown): void;
   /** What this process says: the same objects. */
   readonly said: readonly unknown[];
+  /** Milliseconds for which the lease counts without a renewal; undefined if there is none. */
+  readonly remainingMs: number | undefined;
   /** What all others say, by their tokens. */
   others(): Promise<ReadonlyMap<string, Others>>;
   /** Gives the lease up, and ends the renewing. Holds still in use are no longer covered. */
@@ -91,7 +94,7 @@ export interface LeaseServices {
   readonly lifetimeMsMax: number;
 }
 
-interface Entry {
+interface HoldEntry {
   /** At or below the start timestamp. Moves once, to the start timestamp. */
   bound: Timestamp;
   epoch: number;
@@ -111,7 +114,7 @@ export function createLeases(services: LeaseServices): Leases {
 
 class ProcessLeases implements Leases {
   readonly #services: LeaseServices;
-  readonly #entries = new Set<Entry>();
+  readonly #entries = new Set<HoldEntry>();
   readonly #closed = new AbortController();
   /** Resolves to whether there is a lease; undefined until one is needed. */
   #registering: Promise<boolean> | undefined;
@@ -158,6 +161,13 @@ class ProcessLeases implements Leases {
 
   get said(): readonly unknown[] {
     return [...this.#says];
+  }
+
+  get remainingMs(): number | undefined {
+    const { clock, ttlMs } = this.#services;
+    const sinceMs = this.#renewedAt?.monotonicMs;
+    if (sinceMs === undefined) return undefined;
+    return Math.max(0, sinceMs + ttlMs * COUNTED_ON - clock.monotonicMs());
   }
 
   async others(): Promise<ReadonlyMap<string, Others>> {
@@ -218,7 +228,7 @@ class ProcessLeases implements Leases {
    * On a storage with tombstones, what an earlier process with our token erased hides renewals up
    * to its last counter. That counter is not known, and is above our timestamp if that process
    * renewed its lease more often than timestamps were handed out. So we move on until our renewal
-   * is seen (P63).
+   * is seen (P63, tombstones hide cells).
    */
   async #passErased(): Promise<void> {
     const { store, token } = this.#services;
@@ -289,7 +299,7 @@ class ProcessLeases implements Leases {
     for (const entry of this.#entries) if (this.#isOld(entry)) this.#entries.delete(entry);
   }
 
-  #isOld({ sinceMs }: Entry): boolean {
+  #isOld({ sinceMs }: HoldEntry): boolean {
     return this.#services.clock.monotonicMs() - sinceMs >= this.#services.lifetimeMsMax;
   }
 
@@ -297,13 +307,13 @@ class ProcessLeases implements Leases {
     return this.#holdOf(this.#add(bound, epoch));
   }
 
-  #add(bound: Timestamp, epoch: number): Entry {
+  #add(bound: Timestamp, epoch: number): HoldEntry {
     const entry = { bound, epoch, sinceMs: this.#services.clock.monotonicMs() };
     this.#entries.add(entry);
     return entry;
   }
 
-  #holdOf(entry: Entry): Hold {
+  #holdOf(entry: HoldEntry): Hold {
     return {
       setTimestamp: (startTimestamp) => {
         entry.bound = startTimestamp;

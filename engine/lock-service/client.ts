@@ -10,68 +10,102 @@
  * The operating system knows the processes of this machine better, at once and without a service:
  * `local` is asked first, and names our token.
  *
- * Locks that the service does not grant or refuse in time count as granted, and for a second it is
+ * There may be several services, which know nothing of each other. We announce ourselves to all of
+ * them, so that the loss of one changes nothing, and none has to take over:
+ *
+ *     isDead     all services that report to us say so (P85, lock services disagree). Of two that
+ *                disagree, one may be cut off from a living worker; one that was just started knows
+ *                of no dead, and then their locks wait out their time to live.
+ *     tryLock    the first service, in the order of the addresses, that reports to us. While it
+ *                changes, scanners may meet.
+ *
+ * Locks that a service does not grant or refuse in time count as granted, and for a second it is
  * not asked again: a scanner without locks does work twice, a scanner that waits does none.
  *
- * So nothing fails without the service, and no caller would learn that its address is wrong: that
- * is a trouble (P56), at once if another kind of server is there, otherwise after a time to live.
+ * So nothing fails without a service, and no caller would learn that an address is wrong: that
+ * is a warning (P56, silent background failures), at once if another kind of server is there or
+ * gRPC's packages are missing, otherwise after a time to live.
  */
 import type { ClientDuplexStream, ServiceError } from '@grpc/grpc-js';
-import { type Clock, hasCode, systemClock, type Trouble, Troubles } from '../base/index.ts';
+import {
+  BoundedMap,
+  type Clock,
+  type ErrorCode,
+  hasCode,
+  PercolatorError,
+  systemClock,
+  type Warning,
+  Warnings,
+} from '../base/index.ts';
 import {
   ADDRESS,
   checkOptions,
   CLOCK,
   COUNT,
   FUNCTION,
-  type Kinds,
+  type OptionRules,
   objectWith,
   TEXT,
 } from '../base/options.ts';
-import { connect, methodOf, type RpcClient } from '../rpc/index.ts';
-import type { Liveness } from './liveness.ts';
+import {
+  checkVersion,
+  connect,
+  methodOf,
+  type RpcClient,
+  SECURITY,
+  type StreamLine,
+  versioned,
+} from '../rpc/index.ts';
+import type { SecurityOptions } from '../rpc/tls.ts';
+import type { Liveness } from './local-processes.ts';
 import type { LockedRange, RangeLock, RangeLocks } from './range-locks.ts';
-import { type Beat, type Changes, lockService, type Numbered } from './service.ts';
+import { type Beat, type LivenessChanges, lockService, type Numbered } from './service.ts';
 import { DEAD_MAX } from './tokens.ts';
 
-export interface LockServiceOptions {
-  /** Host and port. */
-  readonly address: string;
+export interface LockServiceOptions extends SecurityOptions {
+  /** Host and port of each lock service. All workers should name them in one order. */
+  readonly addresses: readonly string[];
   /** Names our token, and knows the processes of this machine: `localProcesses(...)`. */
   readonly local: Liveness;
   /**
-   * Whole milliseconds without a beat after which we are taken for dead. Default 3,000. Too small:
+   * Whole milliseconds without a beat after which we are presumed dead. Default 3,000. Too small:
    * a pause of the process costs its transactions. Too large: locks of a process whose machine is
    * gone stay that long. If a process exits or is killed, the end of the connection shows it sooner
    * (tokens.ts).
    */
   readonly timeToLiveMs?: number | undefined;
   /**
-   * Called when the service cannot be used, and when it can be used again. Default: not called; see
-   * `troubles`.
+   * Called when the service, or a new certificate of `tls`, cannot be used, and when that is over.
+   * Default: Node prints the first one of each kind on standard error.
    */
-  readonly onTrouble?: ((trouble: Trouble) => unknown) | undefined;
+  readonly onWarning?: ((warning: Warning) => unknown) | undefined;
   /** Default: the system's. */
   readonly clock?: Clock | undefined;
 }
 
-const KINDS: Kinds<LockServiceOptions> = {
-  address: ADDRESS,
+const RULES: OptionRules<LockServiceOptions> = {
+  addresses: {
+    expected: 'a list of one or more texts like host:port',
+    accepts: (value) => Array.isArray(value) && value.length > 0 && value.every(ADDRESS.accepts),
+  },
   local: objectWith('an object with the text self and the function isDead', {
     self: TEXT,
     isDead: FUNCTION,
   }),
   timeToLiveMs: COUNT, // The service hears of it in whole milliseconds.
-  onTrouble: FUNCTION,
+  onWarning: FUNCTION,
   clock: CLOCK,
+  ...SECURITY,
 };
 
 /** Close it after the database that uses it; twice is harmless. */
 export interface LockServiceClient extends Liveness, RangeLocks, AsyncDisposable {
-  /** Whether we are connected, so that the service reports dead workers to us. */
+  /** Whether we are connected to a service, so that it reports dead workers to us. */
   readonly isConnected: boolean;
-  /** The current trouble: that the service cannot be used. */
-  readonly troubles: readonly Trouble[];
+  /** The addresses of all services that we are connected to. */
+  readonly connectedTo: readonly string[];
+  /** The current warnings: that one service cannot be used, or a new certificate. */
+  readonly warnings: readonly Warning[];
   close(): Promise<void>;
 }
 
@@ -79,10 +113,15 @@ const TTL_MS = 3_000;
 /** Beats per time to live: one may get lost, and the next one may come late. */
 const BEATS_PER_TTL = 3;
 const RECONNECT_MS = 50;
-/** The same, if a server of another kind is there. */
-const RECONNECT_ELSEWHERE_MS = 1_000;
-/** The name of its only trouble. */
-const SERVICE = 'lock service';
+/** The same, if only an operator can change it: another kind of server, or a missing package. */
+const RECONNECT_USELESS_MS = 1_000;
+/** What stays until an operator changes it. */
+const USELESS: readonly ErrorCode[] = [
+  'WRONG_DATABASE',
+  'WRONG_VERSION',
+  'ROLE_REFUSED',
+  'PACKAGE_MISSING',
+];
 /** How long a scanner waits for an answer, and then how long it works without locks. */
 const LOCK_DEADLINE_MS = 200;
 const WITHOUT_LOCKS_MS = 1_000;
@@ -90,60 +129,147 @@ const NO_LOCK: RangeLock = { release: () => {} };
 
 /**
  * Connects in the background, retrying until it succeeds.
- * @throws INVALID_ARGUMENT for a wrong option
+ * @throws INVALID_ARGUMENT for a wrong option, or an address of another machine without `tls`
  */
 export function connectLockService(options: LockServiceOptions): LockServiceClient {
-  return new Connection(options);
+  return new LockServices(options);
 }
 
-class Connection implements LockServiceClient {
+class LockServices implements LockServiceClient {
   readonly self: string;
   readonly #local: Liveness;
   readonly #clock: Clock;
-  readonly #ttlMs: number;
-  readonly #service = lockService();
-  readonly #server: RpcClient;
-  readonly #closed = new AbortController();
-  readonly #troubles: Troubles;
-  readonly #staying: Promise<void>;
-  #stay: ClientDuplexStream<Beat, Changes> | undefined;
-  /** In the order of the reports. Undefined while the service reports nothing. */
-  #dead: Set<string> | undefined;
-  #withoutLocksUntilMs = -Infinity;
-  /** Since when the service has reported nothing. */
-  #lostSinceMs: number;
+  readonly #warnings: Warnings;
+  /** In the order of the addresses. */
+  readonly #services: readonly ServiceConnection[];
 
   constructor(options: LockServiceOptions) {
-    checkOptions('connectLockService', options, KINDS, ['address', 'local']);
-    this.self = options.local.self;
-    this.#local = options.local;
-    this.#clock = options.clock ?? systemClock;
-    this.#ttlMs = options.timeToLiveMs ?? TTL_MS;
-    this.#troubles = new Troubles(options.onTrouble);
-    this.#lostSinceMs = this.#clock.monotonicMs();
-    // Pings twice per time to live: a service that has not answered for one is gone.
-    const connecting = { clock: this.#clock, keepaliveMs: Math.ceil(this.#ttlMs / 2) };
-    this.#server = connect(options.address, this.#service, connecting);
-    this.#staying = this.#stayForever();
+    checkOptions('connectLockService', options, RULES, ['addresses', 'local']);
+    const { addresses, local, clock = systemClock, timeToLiveMs: ttlMs = TTL_MS } = options;
+    const { tls, insecure } = options;
+    this.self = local.self;
+    this.#local = local;
+    this.#clock = clock;
+    this.#warnings = new Warnings(options.onWarning);
+    const shared = {
+      clock,
+      ttlMs,
+      self: local.self,
+      warnings: this.#warnings,
+      isAlone: addresses.length === 1,
+      tls,
+      insecure,
+    };
+    const services = addresses.map((address) => new ServiceConnection(address, shared));
+    for (const service of services) service.begin(); // Only now: a later address may be refused.
+    this.#services = services;
   }
 
   get isConnected(): boolean {
-    return this.#dead !== undefined;
+    return this.connectedTo.length > 0;
   }
 
-  get troubles(): readonly Trouble[] {
-    return this.#troubles.current;
+  get connectedTo(): readonly string[] {
+    const connected = this.#services.filter(({ dead }) => dead !== undefined);
+    return connected.map(({ address }) => address);
+  }
+
+  get warnings(): readonly Warning[] {
+    return this.#warnings.current;
   }
 
   isDead(token: string): boolean {
     if (token === this.self) return false;
-    return this.#local.isDead(token) || this.#dead?.has(token) === true;
+    if (this.#local.isDead(token)) return true;
+    let isReported = false;
+    for (const { dead } of this.#services) {
+      if (dead?.has(token) === false) return false;
+      isReported ||= dead !== undefined;
+    }
+    return isReported;
+  }
+
+  async tryLock(range: LockedRange): Promise<RangeLock | undefined> {
+    const nowMs = this.#clock.monotonicMs();
+    const service = this.#services.find((one) => one.grantsLocks(nowMs)) ?? this.#services[0];
+    return service?.tryLock(range);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#services.map((service) => service.close()));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+type Stay = ClientDuplexStream<Beat, LivenessChanges>;
+
+/** There is a connection with newer certificates. */
+const RENEWED = 'renewed';
+type Ending = ServiceError | PercolatorError | typeof RENEWED | undefined;
+
+interface Shared extends SecurityOptions {
+  readonly self: string;
+  readonly clock: Clock;
+  readonly ttlMs: number;
+  readonly warnings: Warnings;
+  /** Whether it is the only service. */
+  readonly isAlone: boolean;
+}
+
+/** Our stay at one service. */
+class ServiceConnection {
+  readonly address: string;
+  readonly #self: string;
+  readonly #clock: Clock;
+  readonly #ttlMs: number;
+  readonly #isAlone: boolean;
+  readonly #server: RpcClient;
+  readonly #closed = new AbortController();
+  readonly #warnings: Warnings;
+  #staying: Promise<void> = Promise.resolve();
+  #stay: Stay | undefined;
+  /** On a former connection, until the one on the newer connection is answered. */
+  #formerStay: { readonly stay: Stay; readonly line: StreamLine } | undefined;
+  /** In the order of the reports. Undefined while the service reports nothing. */
+  #dead: BoundedMap<string, true> | undefined;
+  #withoutLocksUntilMs = -Infinity;
+  /** Since when the service has reported nothing. */
+  #lostSinceMs: number;
+
+  constructor(address: string, shared: Shared) {
+    const { self, clock, ttlMs, warnings, isAlone, tls, insecure } = shared;
+    this.address = address;
+    this.#self = self;
+    this.#clock = clock;
+    this.#ttlMs = ttlMs;
+    this.#warnings = warnings;
+    this.#isAlone = isAlone;
+    this.#lostSinceMs = clock.monotonicMs();
+    // Pings twice per time to live: a service that has not answered for one is gone.
+    const connecting = { clock, keepaliveMs: Math.ceil(ttlMs / 2), tls, insecure, warnings };
+    this.#server = connect(address, lockService, connecting);
+  }
+
+  begin(): void {
+    this.#staying = this.#stayForever();
+  }
+
+  /** The reported dead; undefined while the service reports nothing. */
+  get dead(): Pick<BoundedMap<string, true>, 'has'> | undefined {
+    return this.#dead;
+  }
+
+  grantsLocks(nowMs: number): boolean {
+    return this.#dead !== undefined && nowMs >= this.#withoutLocksUntilMs;
   }
 
   async tryLock({ table, from, to }: LockedRange): Promise<RangeLock | undefined> {
     if (this.#clock.monotonicMs() < this.#withoutLocksUntilMs) return NO_LOCK;
     try {
-      const request = { token: this.self, table, from, to };
+      const request = { token: this.#self, table, from, to };
       const deadline = { deadlineMs: LOCK_DEADLINE_MS };
       const { number } = await this.#server.call<Numbered>('LockRange', request, deadline);
       return number === 0 ? undefined : { release: () => this.#unlock(number) };
@@ -156,7 +282,7 @@ class Connection implements LockServiceClient {
   async close(): Promise<void> {
     if (this.#closed.signal.aborted) return this.#staying;
     this.#closed.abort();
-    this.#stay?.write({ token: this.self, ttlMs: this.#ttlMs, isLeaving: true });
+    this.#stay?.write(versioned({ token: this.#self, ttlMs: this.#ttlMs, isLeaving: true }));
     this.#stay?.end();
     // A service that hangs never ends the stream.
     const over = new AbortController();
@@ -165,10 +291,6 @@ class Connection implements LockServiceClient {
     this.#stay?.cancel();
     await this.#staying;
     this.#server.close();
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
   }
 
   /** If the call is lost, the lock expires. */
@@ -182,64 +304,106 @@ class Connection implements LockServiceClient {
     while (!signal.aborted) {
       const error = await this.#stayOnce();
       if (signal.aborted) return;
-      const reason = error && (await this.#server.explain(error));
-      const isElsewhere = hasCode(reason, 'WRONG_DATABASE');
-      this.#noteLost(reason, isElsewhere);
-      const restMs = isElsewhere ? RECONNECT_ELSEWHERE_MS : RECONNECT_MS;
+      if (error === RENEWED) continue;
+      const isExplained = error === undefined || error instanceof PercolatorError;
+      const reason = isExplained ? error : await this.#server.explain(error);
+      const isUseless = USELESS.some((code) => hasCode(reason, code));
+      this.#noteLost(reason, isUseless);
+      const restMs = isUseless ? RECONNECT_USELESS_MS : RECONNECT_MS;
       await this.#clock.sleep(restMs, signal, { background: true });
     }
   }
 
-  /** A service that only restarts is back within a time to live. */
-  #noteLost(error: Error | undefined, isElsewhere: boolean): void {
-    const lostMs = this.#clock.monotonicMs() - this.#lostSinceMs;
-    if (!isElsewhere && lostMs < this.#ttlMs) return;
-    const what = isElsewhere && error !== undefined ? error.message : 'it does not answer';
-    const sentence =
-      `the lock service at ${this.#server.address} cannot be used (${what}): until then no process of ` +
-      'another machine counts as dead, and scanners take no locks';
-    this.#troubles.begin(SERVICE, { kind: SERVICE, sentence, error });
+  get #warning(): string {
+    return `lock service ${this.address}`;
   }
 
-  /** One connection, until it ends; resolves to the error that ended it. */
-  async #stayOnce(): Promise<ServiceError | undefined> {
-    const { path, requestSerialize, responseDeserialize } = methodOf(this.#service, 'Stay');
-    const stay = this.#server.channel.makeBidiStreamRequest(
+  /** A service that only restarts is back within a time to live. */
+  #noteLost(error: Error | undefined, isUseless: boolean): void {
+    const lostMs = this.#clock.monotonicMs() - this.#lostSinceMs;
+    if (!isUseless && lostMs < this.#ttlMs) return;
+    const what = isUseless && error !== undefined ? error.message : 'it does not answer';
+    const consequence = this.#isAlone
+      ? 'until then no process of another machine counts as dead, and scanners take no locks'
+      : 'until then only the other lock services say which processes of other machines are dead';
+    const sentence = `the lock service at ${this.address} cannot be used (${what}): ${consequence}`;
+    this.#warnings.begin(this.#warning, { kind: 'lock service', sentence, error });
+  }
+
+  /**
+   * One stream, until it ends, or should go over to a newer connection; resolves to why. A former
+   * stream lasts until the new one is answered: for the service, we are never away.
+   */
+  async #stayOnce(): Promise<Ending> {
+    let line: StreamLine;
+    try {
+      line = await this.#server.open();
+    } catch (error) {
+      this.#forget();
+      return error as PercolatorError;
+    }
+    if (this.#closed.signal.aborted) return undefined;
+    const { path, requestSerialize, responseDeserialize } = methodOf(lockService(), 'Stay');
+    const stay: Stay = line.channel.makeBidiStreamRequest(
       path,
-      requestSerialize,
-      responseDeserialize,
-    ) as ClientDuplexStream<Beat, Changes>;
+      requestSerialize as (beat: Beat) => Buffer,
+      responseDeserialize as (bytes: Buffer) => LivenessChanges,
+    );
     const ended = new AbortController();
     this.#stay = stay;
-    const error = await new Promise<ServiceError | undefined>((resolve) => {
-      stay.on('data', (changes: Changes) => this.#hear(changes));
+    const ending = await new Promise<Ending>((resolve) => {
+      stay.on('data', (changes: LivenessChanges) => {
+        try {
+          checkVersion(`the server at ${this.#server.address}`, changes);
+          this.#hear(changes);
+          if (this.#stay === stay) this.#endFormerStay();
+        } catch (cause) {
+          resolve(cause as PercolatorError);
+          stay.cancel();
+        }
+      });
       stay.on('error', (cause: ServiceError) => resolve(cause));
       // Without an error, too; otherwise the error comes first, or in the same turn.
       stay.on('end', () => void this.#clock.yield().then(() => resolve(undefined)));
+      line.renewed.addEventListener('abort', () => resolve(RENEWED));
       void this.#beatUntil(ended.signal, stay);
     });
     ended.abort();
+    this.#endFormerStay();
+    if (ending === RENEWED) {
+      this.#formerStay = { stay, line };
+      return RENEWED;
+    }
+    line.release();
+    this.#forget();
+    return ending;
+  }
+
+  #endFormerStay(): void {
+    this.#formerStay?.stay.cancel();
+    this.#formerStay?.line.release();
+    this.#formerStay = undefined;
+  }
+
+  /** The service reports nothing any more. */
+  #forget(): void {
+    this.#endFormerStay();
     this.#stay = undefined;
     if (this.#dead !== undefined) this.#lostSinceMs = this.#clock.monotonicMs();
     this.#dead = undefined;
-    return error;
   }
 
-  async #beatUntil(ended: AbortSignal, stay: ClientDuplexStream<Beat, Changes>): Promise<void> {
+  async #beatUntil(ended: AbortSignal, stay: Stay): Promise<void> {
     while (!ended.aborted && !this.#closed.signal.aborted) {
-      stay.write({ token: this.self, ttlMs: this.#ttlMs });
+      stay.write(versioned({ token: this.#self, ttlMs: this.#ttlMs }));
       await this.#clock.sleep(this.#ttlMs / BEATS_PER_TTL, ended, { background: true });
     }
   }
 
-  #hear({ dead = [], alive = [] }: Changes): void {
-    this.#dead ??= new Set();
-    this.#troubles.end(SERVICE);
-    for (const token of dead) this.#dead.add(token);
+  #hear({ dead = [], alive = [] }: LivenessChanges): void {
+    this.#dead ??= new BoundedMap(DEAD_MAX);
+    this.#warnings.end(this.#warning);
+    for (const token of dead) this.#dead.set(token, true);
     for (const token of alive) this.#dead.delete(token);
-    for (const oldest of this.#dead) {
-      if (this.#dead.size <= DEAD_MAX) break;
-      this.#dead.delete(oldest);
-    }
   }
 }

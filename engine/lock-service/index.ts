@@ -1,6 +1,3 @@
-/** The front door of the lock service. */
-export type { Liveness } from './liveness.ts';
-export { type LocalLiveness, localProcesses } from './local-processes.ts';
-export { connectLockService, type LockServiceClient, type LockServiceOptions } from './client.ts';
+/** The front door of the lock service; calls between processes are in client.ts and server.ts. */
+export type { Liveness, LocalLiveness } from './local-processes.ts';
 export { type RangeLock, type RangeLocks, RangeLockTable } from './range-locks.ts';
-export { serveLocks, type ServeLocksOptions } from './server.ts';

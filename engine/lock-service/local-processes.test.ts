@@ -8,7 +8,7 @@ import fs, { existsSync, readFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { mock, test } from 'node:test';
 import { Worker } from 'node:worker_threads';
-import { localProcesses } from './index.ts';
+import { localProcesses } from './local-processes.ts';
 import { until } from '../testing/index.ts';
 
 const withProc = { skip: existsSync('/proc/self/stat') ? false : 'needs /proc' };
@@ -145,7 +145,7 @@ test('P81: a terminated thread is dead, although its process lives', withThreads
       parentPort.postMessage(localProcesses('1').self);
       setInterval(() => {}, 60_000);
     });`;
-  const workerData = new URL('index.ts', import.meta.url).href;
+  const workerData = new URL('local-processes.ts', import.meta.url).href;
   const thread = new Worker(code, { eval: true, workerData });
   const [token] = (await once(thread, 'message')) as [string];
   const liveness = localProcesses('2');

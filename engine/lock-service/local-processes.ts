@@ -1,4 +1,12 @@
 /**
+ * Liveness of workers (section 2.2): "running workers write a token into the Chubby lockservice to
+ * indicate they belong to the system; other workers can use the existence of this token as a sign
+ * that the worker is alive (the token is automatically deleted when the process exits)."
+ *
+ * Liveness is only ever a hint that makes clean-up faster. A living worker that is presumed dead
+ * loses its transactions, never data: what decides is the conditional mutation of the primary
+ * (P26, presumed dead, alive).
+ *
  * Liveness among the processes of one machine: the operating system knows which have exited.
  *
  *     machine / process / its start / nonce / thread @ its start
@@ -6,11 +14,11 @@
  * A token names the machine since its last boot, the process and the moment the process started,
  * so that a dead process is not taken for the one that has its number now. If its database was
  * opened in a thread that is not the first one of the process, the token also names the thread,
- * which may be terminated while the process lives (P81). What a database closed in this thread has
- * left is known here; other threads and processes cannot tell it from what is in use. Tokens of
- * other machines are not declared dead here: the lock service does that, or their locks wait out
- * the time to live. So do the locks of processes from before a reboot: their tokens look like
- * those of another machine with our host name.
+ * which may be terminated while the process lives (P81, closed during commits). What a database
+ * closed in this thread has left is known here; other threads and processes cannot tell it from
+ * what is in use. Tokens of other machines are not declared dead here: the lock service does that,
+ * or their locks wait out the time to live. So do the locks of processes from before a reboot:
+ * their tokens look like those of another machine with our host name.
  *
  * Where there is no /proc, as on macOS, a machine is only its host name. Two machines with one
  * host name then declare each other's processes dead; live transactions then fail with
@@ -21,21 +29,36 @@
  */
 import { readFileSync, readlinkSync, statSync } from 'node:fs';
 import { hostname } from 'node:os';
-import { pid, kill } from 'node:process';
-import type { Liveness } from './liveness.ts';
+import { kill, pid } from 'node:process';
+import { BoundedMap } from '../base/index.ts';
+
+export interface Liveness {
+  /**
+   * This process's token: written into its locks. Databases may share this object. No other object
+   * may have its token: a database with one object would take live locks of a database with the
+   * other for locks of its own dead attempts, and roll them back at once (P29, own dead attempts).
+   * No data is lost: these commits fail with ROLLED_BACK.
+   */
+  readonly self: string;
+  /**
+   * True if the owner of the token has exited, as far as is known here; false if it is alive, or if
+   * nothing is known. A process that was stopped, or cut off, may be reported dead and go on (P26).
+   */
+  isDead(token: string): boolean;
+}
 
 export interface LocalLiveness extends Liveness {
   /** What has the token is no longer in use: from now on its locks are dead. */
   leave(): void;
 }
 
-/**
- * Tokens that were in use in this thread and no longer are, in the order of their ends. Only what
- * is known to be over is listed: another copy of this library may have databases here as well.
- */
-const left = new Set<string>();
 /** Earlier ones are forgotten: their locks, if there are any, wait out the time to live. */
 const LEFT_MAX = 10_000;
+/**
+ * Tokens that were in use in this thread and no longer are. Only what is known to be over is
+ * listed: another copy of this library may have databases here as well.
+ */
+const left = new BoundedMap<string, true>(LEFT_MAX);
 
 /** @param nonce distinguishes several engines in one process */
 export function localProcesses(nonce: string): LocalLiveness {
@@ -45,9 +68,7 @@ export function localProcesses(nonce: string): LocalLiveness {
   return {
     self,
     leave: () => {
-      left.add(self);
-      const [oldest] = left;
-      if (left.size > LEFT_MAX && oldest !== undefined) left.delete(oldest);
+      left.set(self, true);
     },
     isDead: (token) => {
       if (left.has(token)) return true;

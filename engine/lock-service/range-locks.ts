@@ -4,8 +4,9 @@
  * state since it is advisory and thus is very scalable."
  *
  * No correctness depends on them. If two scanners run the observers of one row, one of the two runs
- * fails at the acknowledgment and leaves nothing (P49). So a lock may be forgotten at any moment,
- * and every lock expires: a scanner that hangs blocks its rows for at most the time to live.
+ * fails at the acknowledgment and leaves nothing (P49, scanners bunch up). So a lock may be
+ * forgotten at any moment, and every lock expires: a scanner that hangs blocks its rows for at most
+ * the time to live.
  */
 import type { Clock } from '../base/index.ts';
 
@@ -30,7 +31,7 @@ export interface LockedRange {
   readonly to: string;
 }
 
-interface Held extends LockedRange {
+interface HeldRange extends LockedRange {
   readonly number: number;
   readonly owner: string;
   readonly untilMs: number;
@@ -53,10 +54,10 @@ export class RangeLockTable {
   readonly #clock: Clock;
   readonly #ttlMs: number;
   /** By number, and so in the order in which they expire. */
-  readonly #held = new Map<number, Held>();
+  readonly #held = new Map<number, HeldRange>();
   /** The same locks; no set is empty. */
-  readonly #byTable = new Map<string, Set<Held>>();
-  readonly #byOwner = new Map<string, Set<Held>>();
+  readonly #byTable = new Map<string, Set<HeldRange>>();
+  readonly #byOwner = new Map<string, Set<HeldRange>>();
   #lastNumber = 0;
 
   constructor(clock: Clock, ttlMs: number = RANGE_TTL_MS) {
@@ -95,7 +96,7 @@ export class RangeLockTable {
     }
   }
 
-  #add(held: Held): void {
+  #add(held: HeldRange): void {
     this.#held.set(held.number, held);
     addTo(this.#byTable, held.table, held);
     const own = addTo(this.#byOwner, held.owner, held);
@@ -121,13 +122,17 @@ function overlaps(a: Omit<LockedRange, 'table'>, b: Omit<LockedRange, 'table'>):
   return a.from <= b.to && b.from <= a.to;
 }
 
-function addTo(sets: Map<string, Set<Held>>, key: string, held: Held): ReadonlySet<Held> {
-  const set = sets.get(key) ?? new Set<Held>();
+function addTo(
+  sets: Map<string, Set<HeldRange>>,
+  key: string,
+  held: HeldRange,
+): ReadonlySet<HeldRange> {
+  const set = sets.get(key) ?? new Set<HeldRange>();
   sets.set(key, set);
   return set.add(held);
 }
 
-function removeFrom(sets: Map<string, Set<Held>>, key: string, held: Held): void {
+function removeFrom(sets: Map<string, Set<HeldRange>>, key: string, held: HeldRange): void {
   const set = sets.get(key);
   set?.delete(held);
   if (set?.size === 0) sets.delete(key);

@@ -6,38 +6,44 @@
  *                                    └──▶ the locks of the dead are given up
  */
 import type { ServerDuplexStream } from '@grpc/grpc-js';
-import { type Clock, PercolatorError, systemClock } from '../base/index.ts';
-import { checkOptions, CLOCK, type Kinds, NAME, POSITIVE } from '../base/options.ts';
-import { type RpcServer, startServer, unary } from '../rpc/index.ts';
+import { byteLength, type Clock, PercolatorError, systemClock } from '../base/index.ts';
+import {
+  checkOptions,
+  CLOCK,
+  FUNCTION,
+  type OptionRules,
+  NAME,
+  POSITIVE,
+} from '../base/options.ts';
+import { checkVersion, endStream, SECURITY, startServer, unary, versioned } from '../rpc/index.ts';
+import type { RpcServer, ServerOptions } from '../rpc/rpc-server.ts';
 import { RangeLockTable } from './range-locks.ts';
 import {
   type Beat,
-  type Changes,
+  type LivenessChanges,
   lockService,
   type LockRangeRequest,
   type Numbered,
 } from './service.ts';
 import { type Session, Tokens } from './tokens.ts';
 
-export interface ServeLocksOptions {
-  /** Host and port. Default: a free port, for processes of this machine only. */
-  readonly address?: string | undefined;
+export interface ServeLocksOptions extends ServerOptions {
   /**
    * Milliseconds after which a range lock ends unless it is released. Default 10,000;
    * range-locks.ts says what a wrong value costs.
    */
   readonly rangeTimeToLiveMs?: number | undefined;
-  /** Default: the system's. */
-  readonly clock?: Clock | undefined;
 }
 
-const KINDS: Kinds<ServeLocksOptions> = {
+const RULES: OptionRules<ServeLocksOptions> = {
   address: NAME,
   rangeTimeToLiveMs: POSITIVE,
+  onWarning: FUNCTION,
   clock: CLOCK,
+  ...SECURITY,
 };
 
-type Stay = ServerDuplexStream<Beat, Changes>;
+type Stay = ServerDuplexStream<Beat, LivenessChanges>;
 
 /** Milliseconds between two looks for expired tokens. */
 const EXPIRE_MS = 50;
@@ -51,16 +57,18 @@ const WAITING_MAX = 1_000;
 
 /**
  * Starts to serve.
- * @throws INVALID_ARGUMENT for a wrong option, or if the server cannot listen at the address
+ * @throws INVALID_ARGUMENT for a wrong option, or if the server cannot listen at the address;
+ *   PACKAGE_MISSING
  */
 export async function serveLocks(options: ServeLocksOptions = {}): Promise<RpcServer> {
-  checkOptions('serveLocks', options, KINDS);
+  checkOptions('serveLocks', options, RULES);
   const clock = options.clock ?? systemClock;
   const locks = new RangeLockTable(clock, options.rangeTimeToLiveMs);
   const stays = new Set<Stay>();
   const tokens = new Tokens(clock, (token, isDead) => {
     if (isDead) locks.unlockAllOf(token);
-    for (const stay of stays) tell(stay, isDead ? { dead: [token] } : { alive: [token] });
+    const changes = versioned(isDead ? { dead: [token] } : { alive: [token] });
+    for (const stay of stays) tell(stay, changes);
   });
   const implementation = {
     stay: (stay: Stay) => host(stay, tokens, stays),
@@ -73,23 +81,40 @@ export async function serveLocks(options: ServeLocksOptions = {}): Promise<RpcSe
       return {};
     }),
   };
-  const server = await startServer(lockService(), implementation, options.address);
+  const server = await startServer(lockService, implementation, options);
   const closed = new AbortController();
   void expireUntil(closed.signal, tokens, clock);
   const close = async (): Promise<void> => {
     closed.abort();
     await server.close();
   };
-  return { address: server.address, close, [Symbol.asyncDispose]: close };
+  return {
+    address: server.address,
+    get warnings() {
+      return server.warnings;
+    },
+    get refused() {
+      return server.refused;
+    },
+    close,
+    [Symbol.asyncDispose]: close,
+  };
 }
 
 /** One worker, from its first beat to the end of its connection. */
 function host(stay: Stay, tokens: Tokens, stays: Set<Stay>): void {
   let session: Session | undefined;
   stays.add(stay);
-  stay.write({ dead: tokens.dead });
-  stay.on('data', ({ token, ttlMs, isLeaving }: Beat) => {
-    if (Buffer.byteLength(token) > TEXT_BYTES_MAX) {
+  stay.write(versioned({ dead: tokens.dead }));
+  stay.on('data', (beat: Beat) => {
+    const { token, ttlMs, isLeaving } = beat;
+    try {
+      checkVersion('the client', beat);
+    } catch (error) {
+      endStream(stay, error);
+      return;
+    }
+    if (byteLength(token) > TEXT_BYTES_MAX) {
       stay.destroy(); // Every other client would have to hear it.
       return;
     }
@@ -105,14 +130,14 @@ function host(stay: Stay, tokens: Tokens, stays: Set<Stay>): void {
   });
 }
 
-function tell(stay: Stay, changes: Changes): void {
+function tell(stay: Stay, changes: LivenessChanges): void {
   if (stay.writableLength < WAITING_MAX) stay.write(changes);
   else stay.destroy();
 }
 
 /** @throws INVALID_ARGUMENT */
 function checkLength(text: string): void {
-  const bytes = Buffer.byteLength(text);
+  const bytes = byteLength(text);
   if (bytes <= TEXT_BYTES_MAX) return;
   const message = `a token, a table and a row have at most ${TEXT_BYTES_MAX} bytes each, not ${bytes}`;
   throw new PercolatorError('INVALID_ARGUMENT', message);

@@ -6,20 +6,15 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
-import { test, type TestContext } from 'node:test';
+import { describe, test, type TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { type Clock, systemClock } from '../base/index.ts';
-import {
-  connectLockService,
-  type Liveness,
-  type LockServiceClient,
-  type LockServiceOptions,
-  serveLocks,
-  type ServeLocksOptions,
-} from './index.ts';
-import { connect, methodOf, startServer } from '../rpc/index.ts';
+import { type Clock, systemClock, type Warning } from '../base/index.ts';
+import { connectLockService, type LockServiceClient, type LockServiceOptions } from './client.ts';
+import type { Liveness } from './index.ts';
+import { serveLocks, type ServeLocksOptions } from './server.ts';
+import { connect, methodOf, startServer, versioned } from '../rpc/index.ts';
 import type { LockedRange, RangeLocks } from './range-locks.ts';
-import { type Changes, lockService } from './service.ts';
+import { type LivenessChanges, lockService } from './service.ts';
 import { until } from '../testing/index.ts';
 
 const RANGE = { table: 't', from: 'a', to: 'b' };
@@ -37,7 +32,7 @@ test('"automatically deleted when the process exits": a killed process is dead f
   assert.equal((await join(t, address, 'late')).isDead(token), true, 'a later client is told');
 });
 
-test('P26: a process that was stopped is taken for dead, and alive again when it goes on', async (t) => {
+test('P26: a process that was stopped is presumed dead, and alive again when it goes on', async (t) => {
   const { address } = await serve(t);
   const observer = await join(t, address, 'observer');
   const { child, token } = await startMember(t, address, 400);
@@ -50,11 +45,15 @@ test('P26: a process that was stopped is taken for dead, and alive again when it
 test('P26: a service that stood still reads the waiting beats before it declares a worker dead', async (t) => {
   const { address } = await serve(t);
   const dead: string[] = [];
-  const client = connect(address, lockService(), { clock: systemClock });
+  const client = connect(address, lockService, { clock: systemClock });
   const { path, requestSerialize, responseDeserialize } = methodOf(lockService(), 'Stay');
-  const stay = client.channel.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
+  const stay = (await client.open()).channel.makeBidiStreamRequest(
+    path,
+    requestSerialize,
+    responseDeserialize,
+  );
   stay.on('error', () => {});
-  stay.on('data', (changes: Changes) => dead.push(...(changes.dead ?? [])));
+  stay.on('data', (changes: LivenessChanges) => dead.push(...(changes.dead ?? [])));
   t.after(() => {
     stay.cancel();
     client.close();
@@ -81,8 +80,9 @@ test('closing is leaving: no client waits for the time to live', async (t) => {
 test('a client remembers no more of the dead than the service does', async (t) => {
   // One more than DEAD_MAX (tokens.ts).
   const dead = Array.from({ length: 10_001 }, (_, i) => String(i));
-  const stay = (call: { write(changes: Changes): void }): void => call.write({ dead });
-  const server = await startServer(lockService(), { stay });
+  const stay = (call: { write(changes: LivenessChanges): void }): void =>
+    call.write(versioned({ dead }));
+  const server = await startServer(lockService, { stay });
   t.after(() => server.close());
   const client = await join(t, server.address, 'client');
   assert.equal(client.isDead('0'), false);
@@ -134,11 +134,78 @@ test('P56: a network that drops everything is noticed: the reports of the servic
 
 test('the operating system’s knowledge counts without the service', async (t) => {
   const local: Liveness = { self: 'us', isDead: (token) => token === 'known to be dead' };
-  const client = connectLockService({ address: '127.0.0.1:1', local });
+  const client = connectLockService({ addresses: ['127.0.0.1:1'], local });
   t.after(() => client.close());
   assert.equal(client.isDead('known to be dead'), true);
   assert.equal(client.isDead('other'), false);
   assert.equal(client.self, 'us');
+});
+
+describe('with two services', () => {
+  test('P85: a worker that both report dead is dead, and the loss of one of them changes nothing', async (t) => {
+    const [first, second] = [await serve(t), await serve(t)];
+    const both = [first.address, second.address];
+    const observer = await joinAll(t, both, 'observer');
+    const [early, late] = [await joinAll(t, both, 'early'), await joinAll(t, both, 'late')];
+    await early.close();
+    await until(() => observer.isDead('early'));
+    await first.close();
+    await until(() => observer.connectedTo.length === 1);
+    assert.equal(observer.isDead('early'), true, 'the second service has known it all along');
+    assert.deepEqual([observer.isConnected, observer.isDead('late')], [true, false]);
+    await late.close();
+    await until(() => observer.isDead('late'));
+    await serve(t, { address: first.address }); // It knows of no dead.
+    const next = await joinAll(t, both, 'next');
+    await next.close();
+    await until(() => observer.isDead('next'));
+  });
+
+  test('P85: a worker that only one of them has lost is not dead', async (t) => {
+    const [first, second] = [await serve(t), await serve(t)];
+    const proxy = await swallowingProxy(t, first.address);
+    const observer = await joinAll(t, [first.address, second.address], 'observer');
+    const alone = await join(t, first.address, 'observer of the first');
+    await joinAll(t, [proxy.address, second.address], 'worker', { timeToLiveMs: 300 });
+    proxy.swallow(true);
+    await until(() => alone.isDead('worker'));
+    assert.equal(observer.isDead('worker'), false, 'the second one still hears of it');
+  });
+
+  test('P49: ranges are locked at the first one that answers, and unlocked where they are locked', async (t) => {
+    const [first, second] = [await serve(t), await serve(t)];
+    const both = [first.address, second.address];
+    const [a, b] = [await joinAll(t, both, 'a'), await joinAll(t, both, 'b')];
+    const onlyFirst = await join(t, first.address, 'only first');
+    const onlySecond = await join(t, second.address, 'only second');
+    const lock = await a.tryLock(RANGE);
+    assert.ok(lock !== undefined);
+    assert.equal(await b.tryLock(RANGE), undefined);
+    assert.equal(await onlyFirst.tryLock(RANGE), undefined);
+    lock.release();
+    await until(async () => (await b.tryLock(RANGE)) !== undefined);
+    await first.close();
+    await until(() => [a, b].every(({ connectedTo }) => connectedTo[0] === second.address));
+    assert.ok((await a.tryLock(RANGE)) !== undefined, 'the second service knew of no lock');
+    assert.equal(await b.tryLock(RANGE), undefined);
+    assert.equal(await onlySecond.tryLock(RANGE), undefined);
+  });
+
+  test('P56: each service that is lost is a warning of its own, with what follows', async (t) => {
+    const second = await serve(t);
+    const warnings: Warning[] = [];
+    const client = await join(t, ['127.0.0.1:1', second.address], 'us', {
+      timeToLiveMs: 200,
+      onWarning: (warning) => warnings.push(warning),
+    });
+    await until(() => warnings.length > 0);
+    const sentence =
+      'the lock service at 127.0.0.1:1 cannot be used (it does not answer): until then only the other lock services say which processes of other machines are dead';
+    assert.deepEqual(
+      client.warnings.map((warning) => warning.sentence),
+      [sentence],
+    );
+  });
 });
 
 test('a range is locked for one scanner, until it is released or it expires', async (t) => {
@@ -169,7 +236,7 @@ test('P49: a service that does not answer is waited for once, and then skipped f
   t.after(() => silent.close());
   const { port } = silent.address() as AddressInfo;
   const local: Liveness = { self: 'us', isDead: () => false };
-  const client = connectLockService({ address: `127.0.0.1:${port}`, local });
+  const client = connectLockService({ addresses: [`127.0.0.1:${port}`], local });
   t.after(() => client.close());
   assert.ok(await client.tryLock(RANGE));
   assert.ok(await grantsAtOnce(client, 10));
@@ -207,11 +274,12 @@ test('a client that is closed leaves no timer that keeps the process alive', asy
 
 test('wrong options are refused at once', async () => {
   const wrong = { code: 'INVALID_ARGUMENT' };
-  const right = { address: '127.0.0.1:1', local: { self: 'a', isDead: () => false } };
+  const right = { addresses: ['127.0.0.1:1'], local: { self: 'a', isDead: () => false } };
   for (const options of [
     ...['', '127.0.0.1', '127.0.0.1:123456', 'nowhere://a', '127.0.0.1:1\n'].map((address) => ({
-      address,
+      addresses: ['127.0.0.1:2', address],
     })),
+    { addresses: [] },
     { timeToLiveMs: 0 },
     { timeToLiveMs: 0.5 },
     { timeToLiveMs: Number.NaN },
@@ -260,14 +328,26 @@ async function swallowingProxy(
 /** A client that the service knows. */
 async function join(
   t: TestContext,
-  address: string,
+  address: string | readonly string[],
   self: string,
   options: Partial<LockServiceOptions> = {},
 ): Promise<LockServiceClient> {
   const local: Liveness = { self, isDead: () => false };
-  const client = connectLockService({ address, local, ...options });
+  const client = connectLockService({ addresses: [address].flat(), local, ...options });
   t.after(() => client.close());
   await until(() => client.isConnected);
+  return client;
+}
+
+/** The same, known to all of these services. */
+async function joinAll(
+  t: TestContext,
+  addresses: readonly string[],
+  self: string,
+  options: Partial<LockServiceOptions> = {},
+): Promise<LockServiceClient> {
+  const client = await join(t, addresses, self, options);
+  await until(() => client.connectedTo.length === addresses.length);
   return client;
 }
 

@@ -9,7 +9,7 @@ export interface Beat {
   readonly isLeaving?: boolean;
 }
 
-export interface Changes {
+export interface LivenessChanges {
   readonly dead?: readonly string[];
   readonly alive?: readonly string[];
 }
@@ -23,6 +23,7 @@ export interface Numbered {
   readonly number: number;
 }
 
+/** @internal */
 export function lockService(): ServiceDefinition {
   const file = new URL('lock-service.proto', import.meta.url);
   return loadService(file, 'percolator.locks.v1.LockService');

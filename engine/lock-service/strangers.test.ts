@@ -6,11 +6,13 @@ import assert from 'node:assert/strict';
 import { type ClientHttp2Stream, connect as connectHttp2 } from 'node:http2';
 import { test, type TestContext } from 'node:test';
 import type { ClientDuplexStream } from '@grpc/grpc-js';
-import { systemClock, type Trouble } from '../base/index.ts';
-import { openAllocator, serveOracle } from '../oracle/index.ts';
-import { connect, methodOf, type RpcClient } from '../rpc/index.ts';
+import { systemClock, type Warning } from '../base/index.ts';
+import { openAllocator } from '../oracle/index.ts';
+import { serveOracle } from '../oracle/server.ts';
+import { connect, methodOf, type RpcClient, versioned } from '../rpc/index.ts';
 import { createMemoryBigtable, until, VirtualClock } from '../testing/index.ts';
-import { connectLockService, type LockServiceClient, serveLocks } from './index.ts';
+import { connectLockService, type LockServiceClient } from './client.ts';
+import { serveLocks } from './server.ts';
 import { RangeLockTable } from './range-locks.ts';
 import { type Beat, lockService, type Numbered } from './service.ts';
 
@@ -35,24 +37,24 @@ test('P56: a service that is not there is told of after a time to live, once, un
   await first.close();
   const { told, client } = clientAt(t, address, 100);
   assert.match((await told(1)).sentence, /cannot be used \(it does not answer\)/);
-  assert.equal(client.troubles.length, 1);
+  assert.equal(client.warnings.length, 1);
   await systemClock.sleep(300);
   const server = await serveLocks({ address });
   t.after(() => server.close());
   assert.equal((await told(2)).isOver, true, 'and nothing in between');
-  assert.deepEqual([client.isConnected, client.troubles], [true, []]);
+  assert.deepEqual([client.isConnected, client.warnings], [true, []]);
 });
 
-test('a restart of the service is no trouble', async (t) => {
+test('a restart of the service is no warning', async (t) => {
   const before = await serveLocks();
-  const { client, troubles } = clientAt(t, before.address, 3_600_000);
+  const { client, warnings } = clientAt(t, before.address, 3_600_000);
   await until(() => client.isConnected);
   await before.close();
   await until(() => !client.isConnected);
   const after = await serveLocks({ address: before.address });
   t.after(() => after.close());
   await until(() => client.isConnected);
-  assert.deepEqual(troubles, []);
+  assert.deepEqual(warnings, []);
 });
 
 test('a text that is longer than the key of any row is refused', async (t) => {
@@ -91,11 +93,11 @@ test('a client that reads nothing is cut off before it fills the memory of the s
   const { client } = clientAt(t, server.address, 3_600_000);
   await until(() => client.isConnected);
   const deaf = deafClient(t, server.address);
-  deaf.write(framed({ token: 'deaf', ttlMs: 3_600_000 }));
+  deaf.write(framed(versioned({ token: 'deaf', ttlMs: 3_600_000 })));
   // One that leaves and comes back all the time: all clients hear of it each time.
-  const restless = stayAt(connectRaw(t, server.address));
+  const restless = await stayAt(connectRaw(t, server.address));
   restless.on('data', () => {});
-  const beat = { token: 'x'.repeat(1_000), ttlMs: 3_600_000 };
+  const beat = versioned({ token: 'x'.repeat(1_000), ttlMs: 3_600_000 });
   for (let i = 0; i < 20_000 && !client.isDead('deaf'); i++) {
     restless.write(beat);
     restless.write({ ...beat, isLeaving: true });
@@ -129,23 +131,23 @@ function clientAt(
   timeToLiveMs: number,
 ): {
   readonly client: LockServiceClient;
-  readonly troubles: readonly Trouble[];
-  readonly told: (count: number) => Promise<Trouble>;
+  readonly warnings: readonly Warning[];
+  readonly told: (count: number) => Promise<Warning>;
 } {
-  const troubles: Trouble[] = [];
+  const warnings: Warning[] = [];
   const client = connectLockService({
-    address,
+    addresses: [address],
     timeToLiveMs,
     local: { self: `client of ${address}`, isDead: () => false },
-    onTrouble: (trouble) => troubles.push(trouble),
+    onWarning: (warning) => warnings.push(warning),
   });
   t.after(() => client.close());
-  const told = async (count: number): Promise<Trouble> => {
-    await until(() => troubles.length >= count);
-    assert.equal(troubles.length, count);
-    return troubles[count - 1] as Trouble;
+  const told = async (count: number): Promise<Warning> => {
+    await until(() => warnings.length >= count);
+    assert.equal(warnings.length, count);
+    return warnings[count - 1] as Warning;
   };
-  return { client, troubles, told };
+  return { client, warnings, told };
 }
 
 async function rawClient(t: TestContext): Promise<RpcClient> {
@@ -155,14 +157,18 @@ async function rawClient(t: TestContext): Promise<RpcClient> {
 }
 
 function connectRaw(t: TestContext, address: string): RpcClient {
-  const raw = connect(address, lockService(), { clock: systemClock });
+  const raw = connect(address, lockService, { clock: systemClock });
   t.after(() => raw.close());
   return raw;
 }
 
-function stayAt({ channel }: RpcClient): ClientDuplexStream<object, object> {
+async function stayAt(raw: RpcClient): Promise<ClientDuplexStream<object, object>> {
   const { path, requestSerialize, responseDeserialize } = methodOf(lockService(), 'Stay');
-  const stay = channel.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
+  const stay = (await raw.open()).channel.makeBidiStreamRequest(
+    path,
+    requestSerialize,
+    responseDeserialize,
+  );
   stay.on('error', () => {});
   return stay;
 }

@@ -13,11 +13,11 @@
  * service may lose everything at any moment: living workers announce themselves again, dead ones
  * are detected more slowly, and no living worker looks dead.
  *
- * What if the service takes a living worker for dead, because its connection broke or it was
+ * What if the service presumes a living worker dead, because its connection broke or it was
  * paused? Other workers may then try to roll its transactions back, and the mutation of the primary
- * decides, as always (P26).
+ * decides, as always (P26, presumed dead, alive).
  */
-import type { Clock } from '../base/index.ts';
+import { BoundedMap, type Clock } from '../base/index.ts';
 
 /** One stay of a worker: one connection. A new connection may announce the same token again. */
 export interface Session {
@@ -49,7 +49,7 @@ export class Tokens {
   readonly #numbers = new WeakMap<Session, number>();
   #sessions = 0;
   /** In order of death. */
-  readonly #dead = new Set<string>();
+  readonly #dead = new BoundedMap<string, true>(DEAD_MAX);
 
   constructor(clock: Clock, onChange: (token: string, isDead: boolean) => void) {
     this.#clock = clock;
@@ -57,7 +57,7 @@ export class Tokens {
   }
 
   get dead(): readonly string[] {
-    return [...this.#dead];
+    return [...this.#dead.keys()];
   }
 
   /** A worker announces itself, or reports that it is still alive. */
@@ -98,9 +98,7 @@ export class Tokens {
 
   #die(token: string): void {
     this.#alive.delete(token);
-    this.#dead.add(token);
-    const [oldest] = this.#dead;
-    if (this.#dead.size > DEAD_MAX && oldest !== undefined) this.#dead.delete(oldest);
+    this.#dead.set(token, true);
     this.#onChange(token, true);
   }
 }

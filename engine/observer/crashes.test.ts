@@ -4,7 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cell, type Client, openTestDatabase, put, type TestDatabase } from '../testing/index.ts';
+import {
+  cell,
+  type TestClient,
+  openTestDatabase,
+  put,
+  type TestDatabase,
+} from '../testing/index.ts';
 import { NOTIFY, notifyTable } from '../transaction/index.ts';
 import type { Observer } from './index.ts';
 import { runObservers } from './run-observer.ts';
@@ -37,7 +43,7 @@ for (const ordered of [true, false]) {
         database.bury('writer');
 
         const worker = database.client('worker');
-        await runMarked(database, worker);
+        await runNotified(database, worker);
         const { other } = await worker.read(['other']);
         const expected = other === undefined ? undefined : '1';
         if (expected !== undefined) committedCases++;
@@ -51,7 +57,7 @@ for (const ordered of [true, false]) {
           },
           `${moment} ${step}`,
         );
-        assert.deepEqual(await database.marks(), []);
+        assert.deepEqual(await database.notifications(), []);
         // Clean-up is lazy: the locks may not have been met yet.
         await worker.read(['x:seen', 'y:seen']);
         assert.deepEqual(await database.locks(), []);
@@ -70,22 +76,22 @@ test('P41, P42, P44: a worker that dies at any step of a run leaves it to anothe
       const dying = database.client('dying');
       dying.store[moment](step);
       dying.store.duplicate(() => true);
-      await database.clock.runUntil(runMarked(database, dying)).catch(() => {});
+      await database.clock.runUntil(runNotified(database, dying)).catch(() => {});
       await dying.settled();
       const isDone = dying.store.mutationCount < step;
       database.bury('dying');
 
       const worker = database.client('worker');
-      await database.clock.runUntil(runMarked(database, worker));
+      await database.clock.runUntil(runNotified(database, worker));
       await dying.store.deliverDuplicates();
       const where = `${moment} ${step}`;
       assert.deepEqual(await worker.read(['x log:runs']), { 'x log:runs': '1' }, where);
-      assert.deepEqual(await database.marks(), [], where);
+      assert.deepEqual(await database.notifications(), [], where);
 
       const second = await database.client('writer again').write({ 'x:seen': '2' });
       await dying.store.deliverDuplicates();
-      assert.deepEqual(await database.marks(), [`notify x:seen@${second}`], where);
-      await database.clock.runUntil(runMarked(database, worker));
+      assert.deepEqual(await database.notifications(), [`notify x:seen@${second}`], where);
+      await database.clock.runUntil(runNotified(database, worker));
       const log = await worker.read(['x log:runs', 'x log:saw']);
       assert.deepEqual(log, { 'x log:runs': '2', 'x log:saw': '2' }, where);
       assert.deepEqual(await database.locks(), [], where);
@@ -101,21 +107,21 @@ test('two workers work on one change, one paused before any of its first six mut
     const [slow, fast] = [database.client('slow'), database.client('fast')];
     const gate = Promise.withResolvers<void>();
     slow.beforeMutation(step, () => gate.promise);
-    const running = runMarked(database, slow);
+    const running = runNotified(database, slow);
     await database.clock.yield();
     // At some of the steps the fast worker waits for the slow one's locks, until it takes it for
     // dead.
-    await database.clock.runUntil(runMarked(database, fast));
+    await database.clock.runUntil(runNotified(database, fast));
     gate.resolve();
     await database.clock.runUntil(running);
     const { 'x log:runs': runs } = await fast.read(['x log:runs']);
     assert.equal(runs, '1', `paused before mutation ${step}`);
-    assert.deepEqual(await database.marks(), []);
+    assert.deepEqual(await database.notifications(), []);
   }
 });
 
 /** What a worker does with what a scan finds, step by step. */
-async function runMarked(database: TestDatabase, worker: Client): Promise<void> {
+async function runNotified(database: TestDatabase, worker: TestClient): Promise<void> {
   const filters = [{ family: NOTIFY, versions: 1 }];
   const rows = await database.store.readRange(notifyTable('t'), { limit: 100 }, filters);
   for (const { key: row, cells } of rows) {

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
 import type { RangeLocks } from '../lock-service/index.ts';
-import { type Call, openTestDatabase, put, VirtualClock } from '../testing/index.ts';
+import { type WatchedCall, openTestDatabase, put, VirtualClock } from '../testing/index.ts';
 import { Failures } from './failures.ts';
 import { type CommittedRun, type Observer, Worker } from './index.ts';
 import { runObservers } from './run-observer.ts';
@@ -40,7 +40,7 @@ test('P45: a worker forgets the cells that fail in it and that other workers fin
   await worker.stop();
 });
 
-test('P45: a cell that is still marked is not forgotten, however long it waits to be run', async () => {
+test('P45: a cell that is still notified is not forgotten, however long it waits to be run', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const failures: number[] = [];
   const run = (): Promise<never> => Promise.reject(new Error('indigestible'));
@@ -125,7 +125,7 @@ test('a run whose commit got no answer is told to onCommitted and counted once, 
   const client = database.client('A');
   const told: CommittedRun[] = [];
   let [isAway, commits, runs] = [false, 0, 0];
-  const error = (kind: Call['kind']): PercolatorError =>
+  const error = (kind: WatchedCall['kind']): PercolatorError =>
     new PercolatorError(kind === 'read' ? 'STORE_UNAVAILABLE' : 'STORE_IN_DOUBT', 'away');
   client.store.beforeCall = ({ kind }) => {
     if (isAway) throw error(kind);

@@ -1,6 +1,6 @@
 /** The front door of observers. */
 export type { DirtyCell, Observer } from './observer.ts';
-export { listParked, type ParkedCell, replayParked } from './parking.ts';
+export { listParked, type ParkedCell, replayParked } from './failures.ts';
 export type { CommittedRun } from './run-observer.ts';
 export type { WorkerCounters } from './runs.ts';
 export { Worker } from './worker.ts';

@@ -5,16 +5,16 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Trouble } from '../base/index.ts';
+import type { Warning } from '../base/index.ts';
 import { type CellAddress, causeAfter, decodeCause } from '../transaction/index.ts';
-import { encodeCause } from '../transaction/cause.ts';
-import { cell, type Client, openTestDatabase, type TestDatabase } from '../testing/index.ts';
+import { encodeCause } from '../transaction/notifications.ts';
+import { cell, type TestClient, openTestDatabase, type TestDatabase } from '../testing/index.ts';
 import { type Observer, Worker, type WorkerOptions } from './index.ts';
 
 const LOOP_RUNS = 10;
 const SLOW_MS = 1_000;
 
-test('P83: an observer that writes its own cell for ever is reported, and is over when it stops', async () => {
+test('P83: an observer that writes its own cell forever is reported, and is over when it stops', async () => {
   const database = await open();
   let isOn = true;
   let runs = 0;
@@ -22,27 +22,27 @@ test('P83: an observer that writes its own cell for ever is reported, and is ove
   const { worker, client } = startWorker(
     database,
     [writing(database, 'loops', 't:a', (from) => (runs++, isOn ? [from] : []))],
-    { onTrouble: ({ isOver }) => void told.push(`${isOver ? 'over' : 'begun'} after ${runs}`) },
+    { onWarning: ({ isOver }) => void told.push(`${isOver ? 'over' : 'begun'} after ${runs}`) },
   );
   await database.runUntil(client.write({ 't/x:a': '1' }));
   await database.clock.advance(400);
   assert.ok(runs > 10 * LOOP_RUNS);
   assert.deepEqual(told, [`begun after ${LOOP_RUNS}`]);
-  const [trouble] = worker.troubles;
+  const [warning] = worker.warnings;
   assert.deepEqual(
-    [trouble?.kind, trouble?.table, trouble?.row, trouble?.column],
+    [warning?.kind, warning?.table, warning?.row, warning?.column],
     ['loop', 't', 'x', 'a'],
   );
-  assert.match(trouble?.sentence ?? '', /row x 10 times in a row without a change from outside/);
+  assert.match(warning?.sentence ?? '', /row x 10 times in a row without a change from outside/);
   isOn = false;
   await database.runUntil(worker.idle());
   await database.clock.advance(2 * SLOW_MS);
   assert.equal(told.length, 2);
-  assert.deepEqual(worker.troubles, []);
+  assert.deepEqual(worker.warnings, []);
   await database.runUntil(worker.stop());
 });
 
-test('P83: two workers whose observers write each other’s tables for ever are told, in whatever processes', async () => {
+test('P83: two workers whose observers write each other’s tables forever are told, in whatever processes', async () => {
   const database = await open();
   const [one, other] = [
     startWorker(
@@ -89,7 +89,7 @@ test('P83: a loop through weak notifications, and one over seven rows, are repor
   }
 });
 
-test('P83: a change from outside ends the trouble, and the runs are counted anew', async () => {
+test('P83: a change from outside ends the warning, and the runs are counted anew', async () => {
   const database = await open();
   let isOn = true;
   const { worker, client, reported } = startWorker(database, [
@@ -147,18 +147,18 @@ test('P83: a loop that does not run any more is over, although other cells are d
   const { worker, client, reported } = startWorker(
     database,
     [writing(database, 'loops', 't:a', (from) => (isOn ? [from] : [])), hangs],
-    { onTrouble: undefined },
+    { onWarning: undefined },
   );
   await database.runUntil(client.write({ 't/x:a': '1', 'u/x:a': '1' }));
   await database.clock.advance(100);
   assert.ok(
-    worker.troubles.some(({ kind }) => kind === 'loop'),
+    worker.warnings.some(({ kind }) => kind === 'loop'),
     reported.join(),
   );
   isOn = false;
   await database.clock.advance(2 * SLOW_MS);
   assert.deepEqual(
-    worker.troubles.map(({ kind }) => kind),
+    worker.warnings.map(({ kind }) => kind),
     ['slow run'],
   );
   void worker.stop();
@@ -171,7 +171,7 @@ test('the passes of a loop are counted within a few turns of it, whatever came b
       for (let i = 0; i < lead; i++) cause = causeAfter(cause, cell(`lead ${i}:c`));
       assert.equal(cause?.passes ?? 0, 0);
       for (let i = 0; i < 40 * length + 2 * lead; i++) {
-        // As it is read from a mark.
+        // As it is read from a notification.
         cause = decodeCause(encodeCause(causeAfter(cause, cell(`loop ${i % length}:c`))));
       }
       assert.ok((cause?.passes ?? 0) >= 30, `${lead} ${length}: ${cause?.passes}`);
@@ -206,11 +206,11 @@ function startWorker(
   observers: readonly Observer[],
   options: WorkerOptions = {},
   name = 'worker',
-): { readonly worker: Worker; readonly client: Client; readonly reported: string[] } {
+): { readonly worker: Worker; readonly client: TestClient; readonly reported: string[] } {
   const client = database.client(name);
   const reported: string[] = [];
-  const onTrouble = ({ kind, table, row, column, isOver }: Trouble): void =>
+  const onWarning = ({ kind, table, row, column, isOver }: Warning): void =>
     void reported.push(`${isOver ? 'over: ' : ''}${kind} ${table}/${row}:${column}`);
-  const given = { idleMs: 5, slowMs: SLOW_MS, loopRuns: LOOP_RUNS, onTrouble, ...options };
+  const given = { idleMs: 5, slowMs: SLOW_MS, loopRuns: LOOP_RUNS, onWarning, ...options };
   return { worker: new Worker(client.context, observers, given), client, reported };
 }

@@ -6,21 +6,21 @@
  * Observers are promised:
  *
  * - Every committed change of the column is eventually seen by a run whose snapshot includes it; if
- *   the cell is parked (parking.ts), only after it changes again, or an operator has replayed it.
+ *   the cell is parked (failures.ts), only after it changes again, or an operator has replayed it.
  * - "Message collapsing": several changes may be seen by one run.
  * - For each change, at most one run of an observer commits. Runs that lose leave no trace. Runs
  *   for weak notifications of the cell are in addition, and acknowledge nothing.
  *
- * All workers with observers of a column must have all of its observers. A worker clears a mark
- * when its own observers have run: an observer that only other workers have may miss that change
- * until the cell changes again. So stop the old workers of a column before new ones add an observer
- * to it. Workers that differ are told so, within a minute (P72).
+ * All workers with observers of a column must have all of its observers. A worker clears a
+ * notification when its own observers have run: an observer that only other workers have may miss
+ * that change until the cell changes again. So stop the old workers of a column before new ones add
+ * an observer to it. Workers that differ are told so, within a minute (P72, different observers).
  *
  * Observers are not promised an order, or that `run` is called once. A run is a transaction like
  * any other and may be run again, so what it does outside of the transaction may happen more than
- * once (P51). An observer that writes the column it observes triggers itself, until it stops
- * writing (P46). So do two that write each other's columns. Nothing ends a loop that never stops,
- * but the worker reports it (P83).
+ * once (P51, effects outside). An observer that writes the column it observes triggers itself,
+ * until it stops writing (P46, observer triggers itself). So do two that write each other's
+ * columns. Nothing ends a loop that never stops, but the worker reports it (P83, endless loop).
  */
 import type { Transaction } from '../transaction/index.ts';
 

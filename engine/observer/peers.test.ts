@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Trouble } from '../base/index.ts';
-import { type Client, openTestDatabase, type TestDatabase } from '../testing/index.ts';
+import type { Warning } from '../base/index.ts';
+import { type TestClient, openTestDatabase, type TestDatabase } from '../testing/index.ts';
 import { type Observer, Worker } from './index.ts';
 
 /** A renewal, and two looks. */
@@ -24,7 +24,7 @@ test('P72: two processes with different observers of a column are both told what
   assert.equal(b.told.length, 1);
   await b.worker.stop();
   await database.clock.advance(SOON_MS);
-  assert.deepEqual(a.worker.troubles, []);
+  assert.deepEqual(a.worker.warnings, []);
   await a.worker.stop();
 });
 
@@ -32,10 +32,10 @@ test('P72: a process that dies is not told of any more', async () => {
   const database = await open();
   const [a, b] = [start(database, 'A', ['x']), start(database, 'B', ['y'])];
   await database.clock.advance(SOON_MS);
-  assert.equal(a.worker.troubles.length, 1);
+  assert.equal(a.worker.warnings.length, 1);
   b.client.leaseStore.beforeCall = () => new Promise(() => {});
   await database.clock.advance(LATER_MS);
-  assert.deepEqual(a.worker.troubles, []);
+  assert.deepEqual(a.worker.warnings, []);
   assert.deepEqual(
     a.told.map((text) => text.startsWith('over: ')),
     [false, true],
@@ -54,7 +54,7 @@ test('P72: two workers of one process are told of one another', async () => {
   assert.equal(y.told.length, 1);
   await y.worker.stop();
   await database.clock.advance(SOON_MS);
-  assert.deepEqual(x.worker.troubles, []);
+  assert.deepEqual(x.worker.warnings, []);
   await x.worker.stop();
 });
 
@@ -104,14 +104,17 @@ function start(
   database: TestDatabase,
   name: string,
   names: readonly string[],
-  { client = database.client(name), column = 'seen' }: { client?: Client; column?: string } = {},
+  {
+    client = database.client(name),
+    column = 'seen',
+  }: { client?: TestClient; column?: string } = {},
 ) {
   const told: string[] = [];
   const observers = names.map((one): Observer => {
     return { name: one, table: 't', column, run: async () => {} };
   });
-  const onTrouble = ({ kind, sentence, isOver }: Trouble): void => {
+  const onWarning = ({ kind, sentence, isOver }: Warning): void => {
     if (kind === 'observers') told.push(`${isOver ? 'over: ' : ''}${sentence}`);
   };
-  return { client, told, worker: new Worker(client.context, observers, { onTrouble }) };
+  return { client, told, worker: new Worker(client.context, observers, { onWarning }) };
 }

@@ -4,8 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Trouble } from '../base/index.ts';
-import { openTestDatabase, type TestDatabase, type Values } from '../testing/index.ts';
+import type { Warning } from '../base/index.ts';
+import { openTestDatabase, type TestDatabase, type CellTexts } from '../testing/index.ts';
 import { type Observer, Worker, type WorkerOptions } from './index.ts';
 
 /** More than a scan may find at once. */
@@ -19,7 +19,7 @@ for (const [what, column] of [
   test(`P82: while all runs of one column hang, a change of ${what} is seen`, async () => {
     const database = await openTestDatabase({ observed: ['seen', 'next'] });
     const table = column === 'seen' ? 'u' : 't';
-    const { worker, saw, troubles } = startWorker(database, [
+    const { worker, saw, warnings } = startWorker(database, [
       hanging('t', 'seen'),
       [table, column],
     ]);
@@ -30,7 +30,7 @@ for (const [what, column] of [
     await database.runUntil(other.write({ [`${table}/z:${column}`]: '1' }));
     await database.clock.advance(60_000);
     assert.deepEqual(saw, [`${table}/z:${column}`]);
-    assert.deepEqual(new Set(troubles.map(({ kind }) => kind)), new Set(['slow run']));
+    assert.deepEqual(new Set(warnings.map(({ kind }) => kind)), new Set(['slow run']));
     void worker.stop();
   });
 }
@@ -119,7 +119,7 @@ test('the calls for n cells grow with n, and not faster', async () => {
   assert.ok(many <= some, calls.join());
 });
 
-type Place = readonly [table: string, column: string];
+type ObservedPlace = readonly [table: string, column: string];
 
 function observing(table: string, column: string): Observer {
   return { name: `of ${column}`, table, column, run: async () => {} };
@@ -135,14 +135,14 @@ function hanging(table: string, column: string): Observer {
 
 function startWorker(
   database: TestDatabase,
-  observed: readonly (Observer | Place)[],
+  observed: readonly (Observer | ObservedPlace)[],
   options: WorkerOptions = {},
 ) {
   const client = database.client('worker');
   /** Cells whose runs have begun, and those that do not hang. */
   const begun: string[] = [];
   const saw: string[] = [];
-  const troubles: Trouble[] = [];
+  const warnings: Warning[] = [];
   const observers = observed.map((one): Observer => {
     const observer = 'run' in one ? one : observing(...one);
     return {
@@ -155,12 +155,12 @@ function startWorker(
       },
     };
   });
-  const onTrouble = (trouble: Trouble): void => void troubles.push(trouble);
-  const worker = new Worker(client.context, observers, { ...QUICK, onTrouble, ...options });
-  return { worker, client, begun, saw, troubles };
+  const onWarning = (warning: Warning): void => void warnings.push(warning);
+  const worker = new Worker(client.context, observers, { ...QUICK, onWarning, ...options });
+  return { worker, client, begun, saw, warnings };
 }
 
-function rows(table: string, column: string, length = MANY): Values {
+function rows(table: string, column: string, length = MANY): CellTexts {
   return Object.fromEntries(
     Array.from({ length }, (_, i) => [`${table}/${1_000 + i}:${column}`, '1']),
   );

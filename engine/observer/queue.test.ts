@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom, entropySeed } from '../base/index.ts';
-import { Queue, type Waiting } from './queue.ts';
+import { Queue, type WaitingCell } from './queue.ts';
 import { columnKey } from './worker-options.ts';
 
 const COLUMNS = ['a', 'b', 'c'];
@@ -13,10 +13,10 @@ test('the queue equals an obvious one, with any order of cells, runs and ends', 
   for (let round = 0; round < 200; round++) {
     const options = { concurrency: random.integer(1, 5), room: random.integer(3, 30) };
     const queue = newQueue(options);
-    const waiting: Waiting[] = [];
-    const running: Waiting[] = [];
+    const waiting: WaitingCell[] = [];
+    const running: WaitingCell[] = [];
     const begun: string[] = [];
-    const of = (list: readonly Waiting[], column: string): readonly Waiting[] =>
+    const of = (list: readonly WaitingCell[], column: string): readonly WaitingCell[] =>
       list.filter(({ cell }) => cell.column === column);
     for (let step = 0; step < 100; step++) {
       const what = random.fraction();
@@ -73,6 +73,6 @@ function newQueue(options: { readonly concurrency: number; readonly room?: numbe
   );
 }
 
-function named(name: string, column: string): Waiting {
+function named(name: string, column: string): WaitingCell {
   return { name, cell: { table: 't', row: name, column, weak: false, timestamp: 1 } };
 }

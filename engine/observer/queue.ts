@@ -1,6 +1,6 @@
 /**
  * The dirty cells that were found and whose runs have not begun, by column; and which of them runs
- * next (P82).
+ * next (P82, one column takes all).
  *
  *     t:seen   ▪▪▪▪▪▪▪▪▪ ─┐
  *     t:next   ▪▪        ─┼─▶ the column with the fewest runs, if fewer than `concurrency` run
@@ -18,14 +18,14 @@ import { columnKey } from './worker-options.ts';
 /** Cells waiting in the queue beyond which new ones are left to the scanner. */
 const ROOM = 100_000;
 
-export interface Waiting {
+export interface WaitingCell {
   readonly name: string;
-  /** Becomes the one with the newest mark. */
+  /** Becomes the one with the newest notification. */
   cell: Notified;
 }
 
-interface Column {
-  readonly waiting: Line<Waiting>;
+interface QueuedColumn {
+  readonly waiting: ColumnQueue<WaitingCell>;
   /** Begun and not ended. */
   running: number;
   /** The number of the run of all columns that it began last. Only grows. */
@@ -33,10 +33,10 @@ interface Column {
 }
 
 export class Queue {
-  readonly #columns: ReadonlyMap<string, Column>;
+  readonly #columns: ReadonlyMap<string, QueuedColumn>;
   readonly #concurrency: number;
   readonly #room: number;
-  readonly #names = new Map<string, Waiting>();
+  readonly #names = new Map<string, WaitingCell>();
   #running = 0;
   #turns = 0;
 
@@ -45,7 +45,7 @@ export class Queue {
     { concurrency, room = ROOM }: { readonly concurrency: number; readonly room?: number },
   ) {
     this.#columns = new Map(
-      columns.map((key) => [key, { waiting: new Line<Waiting>(), running: 0, turn: 0 }]),
+      columns.map((key) => [key, { waiting: new ColumnQueue<WaitingCell>(), running: 0, turn: 0 }]),
     );
     this.#concurrency = concurrency;
     this.#room = Math.ceil(room / columns.length);
@@ -67,7 +67,7 @@ export class Queue {
   }
 
   /** False, and nothing has changed, if the cell's column has no more room. */
-  add(waiting: Waiting): boolean {
+  add(waiting: WaitingCell): boolean {
     const column = this.#columnOf(waiting.cell);
     if (column === undefined || column.waiting.length >= this.#room) return false;
     column.waiting.push(waiting);
@@ -75,7 +75,9 @@ export class Queue {
     return true;
   }
 
-  /** Whether the cell waits; then its newest mark counts: a run sees all that came before. */
+  /**
+   * Whether the cell waits; then its newest notification counts: a run sees all that came before.
+   */
   renew(name: string, cell: Notified): boolean {
     const waiting = this.#names.get(name);
     if (waiting !== undefined && cell.timestamp > waiting.cell.timestamp) waiting.cell = cell;
@@ -83,7 +85,7 @@ export class Queue {
   }
 
   /** Takes the next cell, whose run begins; undefined if none waits, or none has a place. */
-  begin(): Waiting | undefined {
+  begin(): WaitingCell | undefined {
     const next = this.#nextColumn();
     const begun = next?.waiting.shift();
     if (next === undefined || begun === undefined) return undefined;
@@ -108,12 +110,12 @@ export class Queue {
     this.#names.clear();
   }
 
-  #columnOf({ table, column }: Notified): Column | undefined {
+  #columnOf({ table, column }: Notified): QueuedColumn | undefined {
     return this.#columns.get(columnKey(table, column));
   }
 
-  #nextColumn(): Column | undefined {
-    let next: Column | undefined;
+  #nextColumn(): QueuedColumn | undefined {
+    let next: QueuedColumn | undefined;
     for (const column of this.#columns.values()) {
       if (column.waiting.length > 0 && (next === undefined || isBefore(column, next))) {
         next = column;
@@ -125,7 +127,7 @@ export class Queue {
 }
 
 /** Fewer runs first; of equal ones the one whose last run began earlier. */
-function isBefore(one: Column, other: Column): boolean {
+function isBefore(one: QueuedColumn, other: QueuedColumn): boolean {
   if (one.running !== other.running) return one.running < other.running;
   return one.turn < other.turn;
 }
@@ -134,7 +136,7 @@ function isBefore(one: Column, other: Column): boolean {
  * First in, first out. Neither a Map nor an array is emptied from the front in one step for each
  * entry: the former steps over the entries that are gone, the latter moves those that stay.
  */
-class Line<T> {
+class ColumnQueue<T> {
   #items: T[] = [];
   #first = 0;
 

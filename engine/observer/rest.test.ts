@@ -4,9 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Bigtable } from '../bigtable/index.ts';
+import type { Bigtable, ChangeListener } from '../bigtable/index.ts';
 import { createMemoryBigtable, openTestDatabase, VirtualClock } from '../testing/index.ts';
-import { Rest } from './rest.ts';
+import { Rest } from './scans.ts';
 import { Worker } from './worker.ts';
 import { settingsOf, type WorkerOptions } from './worker-options.ts';
 
@@ -18,14 +18,17 @@ interface Said {
 function open(options: WorkerOptions = {}): {
   readonly clock: VirtualClock;
   readonly rest: Rest;
-  /** As if another process had written. */
-  readonly hint: () => void;
+  /** As if another process had set cells in these tables; by default, in a companion table. */
+  readonly hint: (tables?: readonly string[]) => void;
+  readonly hintUnknown: () => void;
   /** How long the next rest takes; meanwhile something may be `said`, `afterMs` into it. */
   readonly sleep: (said?: Said) => Promise<number>;
 } {
   const clock = new VirtualClock();
-  const listeners = new Set<() => void>();
-  const hint = (): void => listeners.forEach((listener) => listener());
+  const listeners = new Set<ChangeListener>();
+  const hint = (tables: readonly string[] = ['t.notify']): void =>
+    listeners.forEach((listener) => listener(new Set(tables)));
+  const hintUnknown = (): void => listeners.forEach((listener) => listener());
   const rest = new Rest(clock, withHints(createMemoryBigtable(), listeners), settingsOf(options));
   const sleep = async (said?: Said): Promise<number> => {
     const beganMs = clock.monotonicMs();
@@ -35,11 +38,11 @@ function open(options: WorkerOptions = {}): {
     await clock.runUntil(slept);
     return clock.monotonicMs() - beganMs;
   };
-  return { clock, rest, hint, sleep };
+  return { clock, rest, hint, hintUnknown, sleep };
 }
 
-function withHints(store: Bigtable, listeners: Set<() => void>): Bigtable {
-  const onChange = (listener: () => void): (() => void) => {
+function withHints(store: Bigtable, listeners: Set<ChangeListener>): Bigtable {
+  const onChange = (listener: ChangeListener): (() => void) => {
     listeners.add(listener);
     return () => listeners.delete(listener);
   };
@@ -61,17 +64,27 @@ test('with idleMs alone all rests have that length, whatever is hinted', async (
   const { clock, hint, sleep } = open({ idleMs: 20 });
   await clock.advance(10_000);
   assert.equal(await sleep(), 20);
-  assert.equal(await sleep({ afterMs: 10, say: hint }), 20);
+  assert.equal(await sleep({ afterMs: 10, say: () => hint() }), 20);
 });
 
-test('a hint ends a long rest at once, and is followed by two scans', async () => {
+test('a hint ends a long rest at once, and one that comes too soon after a scan ends it after 5 ms', async () => {
   const { clock, rest, hint, sleep } = open();
   await clock.advance(10_000);
-  assert.equal(await sleep({ afterMs: 100, say: hint }), 100);
+  assert.equal(await sleep({ afterMs: 100, say: () => hint() }), 100);
   rest.scanBegins();
-  assert.equal(await sleep(), 5, 'the hint may have come a moment too early');
+  assert.equal(await sleep({ afterMs: 2, say: () => hint() }), 5);
   rest.scanBegins();
-  assert.equal(await sleep(), 250, 'the hint was not about this worker');
+  assert.equal(await sleep(), 250, 'the hints were not about this worker');
+});
+
+test('a hint of changes that notify no cell ends no rest; one of unknown changes does', async () => {
+  const { clock, hint, sleep } = open();
+  await clock.advance(10_000);
+  assert.equal(await sleep({ afterMs: 100, say: () => hint(['t', 'notify']) }), 250);
+  assert.equal(await sleep({ afterMs: 100, say: () => hint(['t', 'u.i2.notify']) }), 100);
+  const unknown = open();
+  await unknown.clock.advance(10_000);
+  assert.equal(await unknown.sleep({ afterMs: 100, say: unknown.hintUnknown }), 100);
 });
 
 test('a storage that hints without pause is scanned every idleMs, and no more often', async () => {
@@ -79,11 +92,11 @@ test('a storage that hints without pause is scanned every idleMs, and no more of
   await clock.advance(10_000);
   for (let i = 0; i < 10; i++) {
     rest.scanBegins();
-    assert.equal(await sleep({ afterMs: 1, say: hint }), 8);
+    assert.equal(await sleep({ afterMs: 1, say: () => hint() }), 8);
   }
 });
 
-test('a hint that comes during a scan is followed by two scans soon: the one in progress may miss the change', async () => {
+test('a hint that comes during a scan is followed by one soon: the one in progress may miss the change', async () => {
   const { clock, rest, hint, sleep } = open();
   await clock.advance(10_000);
   rest.scanBegins();
@@ -91,9 +104,7 @@ test('a hint that comes during a scan is followed by two scans soon: the one in 
   await clock.advance(1_000); // The scan takes long.
   assert.equal(await sleep(), 5);
   rest.scanBegins();
-  assert.equal(await sleep(), 5);
-  rest.scanBegins();
-  assert.equal(await sleep(), 250, 'a hint shortens no third rest');
+  assert.equal(await sleep(), 250, 'a hint shortens no second rest');
 });
 
 test('after the end there is no listener to the storage, and the rest is over', async () => {
@@ -101,12 +112,12 @@ test('after the end there is no listener to the storage, and the rest is over', 
   await clock.advance(10_000);
   assert.equal(await sleep({ afterMs: 50, say: () => rest.end() }), 50);
   for (let scan = 0; scan < 2; scan++) rest.scanBegins(); // The first was woken by the end.
-  assert.equal(await sleep({ afterMs: 100, say: hint }), 250, 'no hint ended the rest');
+  assert.equal(await sleep({ afterMs: 100, say: () => hint() }), 250, 'no hint ended the rest');
 });
 
 test('a worker that rests long scans at once when the storage hints and for idle, and stops at once', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
-  const listeners = new Set<() => void>();
+  const listeners = new Set<ChangeListener>();
   const [writer, reader] = [database.client('writer'), database.client('reader')];
   const context = { ...reader.context, store: withHints(reader.context.store, listeners) };
   const runs: string[] = [];

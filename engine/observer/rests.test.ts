@@ -1,15 +1,14 @@
 /**
  * How long a worker lets cells rest after a failure (P45), which rows it has locked, and which
- * cells the storage has marked.
+ * cells the storage has notified.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LockedRange } from '../lock-service/range-locks.ts';
 import { cell, openTestDatabase, put, VirtualClock } from '../testing/index.ts';
-import { Failures } from './failures.ts';
-import { isMarked } from './parking.ts';
+import { Failures, isNotified } from './failures.ts';
 import { runObservers } from './run-observer.ts';
-import { ScanLocks } from './scan-locks.ts';
+import { ScanLocks } from './peers.ts';
 
 const FIRST_MS = 1_000;
 
@@ -121,25 +120,25 @@ test('a batch locks its rows from the first to the last, until the last of its c
   assert.equal(released, 1);
 });
 
-test('a cell is marked, strongly or weakly, until that mark is cleared', async () => {
+test('a cell is notified, strongly or weakly, until that notification is cleared', async () => {
   const database = await openTestDatabase({ observed: ['seen'] });
   const client = database.client('A');
   const notifying = await client.begin();
   put(notifying, { 'x:seen': '1' });
   notifying.notifyWeakly(cell('y:seen'));
   const timestamp = await notifying.commit();
-  const marksOf = async (row: string): Promise<readonly boolean[]> => {
-    const marked = { table: 't', row, column: 'seen' };
+  const notificationsOf = async (row: string): Promise<readonly boolean[]> => {
+    const notified = { table: 't', row, column: 'seen' };
     return [
-      await isMarked(database.store, { ...marked, weak: false }),
-      await isMarked(database.store, { ...marked, weak: true }),
+      await isNotified(database.store, { ...notified, weak: false }),
+      await isNotified(database.store, { ...notified, weak: true }),
     ];
   };
-  assert.deepEqual(await marksOf('x'), [true, false]);
-  assert.deepEqual(await marksOf('y'), [false, true]);
+  assert.deepEqual(await notificationsOf('x'), [true, false]);
+  assert.deepEqual(await notificationsOf('y'), [false, true]);
   const observer = { name: 'o', table: 't', column: 'seen', run: async () => {} };
   await runObservers(client.context, { ...cell('x:seen'), weak: false, timestamp }, [observer]);
   await runObservers(client.context, { ...cell('y:seen'), weak: true, timestamp }, [observer]);
-  assert.deepEqual(await marksOf('x'), [false, false]);
-  assert.deepEqual(await marksOf('y'), [false, false]);
+  assert.deepEqual(await notificationsOf('x'), [false, false]);
+  assert.deepEqual(await notificationsOf('y'), [false, false]);
 });

@@ -2,24 +2,26 @@
  * Running an observer for a dirty cell (section 2.4).
  *
  * 1. Take a start timestamp: now that the notification has been seen, so that the snapshot includes
- *    the change (P47).
+ *    the change (P47, snapshot before notification).
  * 2. Dirty? "If the observed column was written after its last acknowledgment, then we run the
  *    observer": if the latest write's commit timestamp is larger than the start timestamp of the
  *    last run, which the acknowledgment column stores. (P42: not its commit timestamp; what was
  *    committed between the run's start and its commit has not been seen.)
  * 3. The observer's writes and the acknowledgment commit as one transaction; of two runs at the
  *    same time, one loses on the acknowledgment.
- * 4. Clear the notify cells up to the start timestamp, also when there was nothing to do (P44).
- *    What the snapshot has seen goes; what was committed since stays (P41).
+ * 4. Clear the notify cells up to the start timestamp, also when there was nothing to do (P44,
+ *    clean cell, notification stays). What the snapshot has seen goes; what was committed since
+ *    stays (P41, clearing too much).
  *
  * What if the process dies between 3 and 4? The next worker finds the notification, and 2 says that
  * the cell is clean. Clearing before 3 would lose the change if the process died in between.
  */
-import { hasCode, isRetryable, PercolatorError } from '../base/index.ts';
+import type { SpanContext } from '@opentelemetry/api';
+import { BoundedMap, hasCode, isRetryable, PercolatorError } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
+import type { TransactionTrace } from '../telemetry/index.ts';
 import {
   acknowledgmentColumn,
-  placeOf,
   backoffMs,
   begin,
   type Cause,
@@ -27,12 +29,12 @@ import {
   type Context,
   NOTIFY,
   notifyTable,
+  placeOf,
   type Transaction,
   WEAK,
   WRITE,
   type WriteRecord,
 } from '../transaction/index.ts';
-import { DoubtfulRuns } from './doubtful-runs.ts';
 import type { DirtyCell, Observer } from './observer.ts';
 
 /**
@@ -44,9 +46,11 @@ const ATTEMPTS_MAX = 10;
 export interface Notified extends DirtyCell {
   /** Marked by a weak notification: run without the check of step 2, and acknowledge nothing. */
   readonly weak: boolean;
-  /** The newest mark that was seen, and what caused it. */
+  /** The newest notification that was seen, and what caused it. */
   readonly timestamp: Timestamp;
   readonly cause?: Cause | undefined;
+  /** Of the transaction that committed it, if that was in this process and spans are wanted. */
+  readonly span?: SpanContext | undefined;
 }
 
 /** One committed run of an observer. */
@@ -78,15 +82,18 @@ export async function runObservers(
   const errors: unknown[] = [];
   let seenUpTo = Number.POSITIVE_INFINITY;
   for (const observer of observers) {
+    const ends = context.telemetry?.observerRuns(observer.name);
     try {
       const one = { cell, observer, doubtful };
       const { startTimestamp, commitTimestamp } = await runObserver(context, one);
       seenUpTo = Math.min(seenUpTo, startTimestamp);
+      ends?.(commitTimestamp === undefined ? 'clean' : 'committed');
       if (commitTimestamp === undefined) continue;
       const run = { observer: observer.name, cell, startTimestamp, commitTimestamp };
       runs.push(run);
       onCommitted(run); // Now, not after the clearing: it has happened.
     } catch (error) {
+      ends?.('failed', error);
       errors.push(error); // A failing observer must not starve the others.
     }
   }
@@ -108,7 +115,7 @@ export function isNoFailure(error: unknown): boolean {
   return isRetryable(error) || codes.includes(error.code) || isRefusal(error);
 }
 
-/** Whether the storage will refuse such a run until the cause is mended. */
+/** Whether the storage will refuse such a run until the cause is fixed. */
 export function isRefusal(error: unknown): boolean {
   const codes = ['STORE_REFUSED', 'STORE_FULL', 'STORE_DAMAGED'] as const;
   return codes.some((code) => hasCode(error, code));
@@ -120,7 +127,7 @@ interface RunResult {
   readonly commitTimestamp: Timestamp | undefined;
 }
 
-interface Run {
+interface ObserverRun {
   readonly cell: Notified;
   readonly observer: Observer;
   readonly doubtful: DoubtfulRuns;
@@ -128,10 +135,11 @@ interface Run {
 
 async function runObserver(
   context: Context,
-  { cell, observer, doubtful }: Run,
+  { cell, observer, doubtful }: ObserverRun,
 ): Promise<RunResult> {
   for (let attempt = 1; ; attempt++) {
-    const transaction = await begin(context, { kind: `observer ${observer.name}` });
+    const kind = `observer ${observer.name}`;
+    const transaction = await begin(context, { kind }, traceOf(context, kind, { cell, observer }));
     const { startTimestamp } = transaction;
     try {
       return await runOnce(context, transaction, { cell, observer, doubtful });
@@ -146,10 +154,18 @@ async function runObserver(
   }
 }
 
+function traceOf(
+  { telemetry }: Context,
+  kind: string,
+  { cell: { timestamp: commitTimestamp, span }, observer }: Omit<ObserverRun, 'doubtful'>,
+): TransactionTrace | undefined {
+  return telemetry?.run(kind, { observer: observer.name, commitTimestamp, span });
+}
+
 async function runOnce(
   context: Context,
   transaction: Transaction,
-  { cell, observer, doubtful }: Run,
+  { cell, observer, doubtful }: ObserverRun,
 ): Promise<RunResult> {
   const { startTimestamp } = transaction;
   if (!cell.weak) {
@@ -190,15 +206,15 @@ async function isDirty(
  * it, because it stays until all have (collect-row.ts).
  */
 async function isThere(
-  { named }: Context,
+  { storeByUserName }: Context,
   { table, row, column }: DirtyCell,
   { changedTimestamp: from }: WriteRecord,
 ): Promise<boolean> {
   const filter = { ...placeOf(WRITE, column), from, to: from };
-  return (await named.readRow(table, row, [filter])) !== undefined;
+  return (await storeByUserName.readRow(table, row, [filter])) !== undefined;
 }
 
-/** Strong and weak marks are cleared separately: each kind has its own runs. */
+/** Strong and weak notifications are cleared separately: each kind has its own runs. */
 async function clearNotification(
   context: Context,
   { table, row, column: qualifier, weak }: Notified,
@@ -206,7 +222,41 @@ async function clearNotification(
 ): Promise<void> {
   const family = weak ? WEAK : NOTIFY;
   const seen = { kind: 'erase', family, qualifier, from: 0, to: startTimestamp } as const;
-  await context.named.mutateRows([
+  await context.storeByUserName.mutateRows([
     { table: notifyTable(table), row, mutations: [seen], provisional: true },
   ]);
+}
+
+/*
+ * Runs whose commit got no answer.
+ *
+ * The next run of the same observer on the same cell reads the acknowledgment of the last one that
+ * committed. If that is a run of this worker that was in doubt, the worker reports it as committed,
+ * only later (P42, changes during a run).
+ */
+
+/** Cells kept; beyond that the oldest are forgotten: another worker may have finished them. */
+const CELLS_MAX = 10_000;
+
+export class DoubtfulRuns {
+  /** Start timestamps, by cell and observer. */
+  readonly #starts = new BoundedMap<string, Set<Timestamp>>(CELLS_MAX);
+
+  add(cell: DirtyCell, observer: Observer, startTimestamp: Timestamp): void {
+    const key = keyOf(cell, observer);
+    this.#starts.set(key, (this.#starts.get(key) ?? new Set<Timestamp>()).add(startTimestamp));
+  }
+
+  /** Whether the run that began at this timestamp was in doubt; it is not any more. */
+  take(cell: DirtyCell, observer: Observer, startTimestamp: Timestamp): boolean {
+    if (this.#starts.size === 0) return false;
+    const key = keyOf(cell, observer);
+    const wasInDoubt = this.#starts.get(key)?.has(startTimestamp) === true;
+    if (wasInDoubt) this.#starts.delete(key);
+    return wasInDoubt;
+  }
+}
+
+function keyOf({ table, row, column }: DirtyCell, { name }: Observer): string {
+  return JSON.stringify([table, row, column, name]);
 }

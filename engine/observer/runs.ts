@@ -6,22 +6,22 @@
  *     committed by this ───┘              │ threw
  *     process                             └─▶ rests for a while; parked after too many failures
  *
- * A cell that is marked again while its observers run, runs once more: the run may not have seen
+ * A cell that is notified again while its observers run, runs once more: the run may not have seen
  * the change.
  */
-import type { Troubles } from '../base/index.ts';
-import { cellName, type CommittedNotification, type Context } from '../transaction/index.ts';
-import { isAboutStore, storagesError } from './blame.ts';
-import { DoubtfulRuns } from './doubtful-runs.ts';
-import { Failures } from './failures.ts';
-import { Loops } from './loops.ts';
+import type { Clock, Warnings } from '../base/index.ts';
+import {
+  causeAfter,
+  cellName,
+  type CommittedNotification,
+  type Context,
+} from '../transaction/index.ts';
+import { Failures, findStoreError, isAboutStore, Refusals, park } from './failures.ts';
 import type { DirtyCell, Observer } from './observer.ts';
-import { park } from './parking.ts';
 import { Queue } from './queue.ts';
-import { Refusals } from './refusals.ts';
-import { type CommittedRun, type Notified, runObservers } from './run-observer.ts';
-import type { ScanLocks } from './scan-locks.ts';
-import { columnKey, type ObserverFailure, type Settings } from './worker-options.ts';
+import { type CommittedRun, DoubtfulRuns, type Notified, runObservers } from './run-observer.ts';
+import type { ScanLocks } from './peers.ts';
+import { columnKey, type ObserverFailure, type WorkerSettings } from './worker-options.ts';
 
 /** Counts since the worker started. */
 export interface WorkerCounters {
@@ -44,9 +44,9 @@ export interface RunsServices {
   readonly context: Context;
   /** By column; none is empty. */
   readonly observers: ReadonlyMap<string, readonly Observer[]>;
-  readonly settings: Settings;
+  readonly settings: WorkerSettings;
   readonly counters: WorkerCounters;
-  readonly troubles: Troubles;
+  readonly warnings: Warnings;
   readonly locks: ScanLocks | undefined;
   readonly onFailure: (failure: ObserverFailure) => void;
   readonly onCommitted: (run: CommittedRun) => void;
@@ -54,13 +54,13 @@ export interface RunsServices {
   readonly end: (error: unknown) => void;
 }
 
-interface Running {
+interface RunningCell {
   readonly cell: Notified;
   readonly sinceMs: number;
   readonly ended: Promise<void>;
 }
 
-export class Runs {
+export class ObserverRuns {
   readonly failures: Failures;
   /** The refused cells, each of which `failures` remembers, too. */
   readonly refusals: Refusals;
@@ -68,8 +68,11 @@ export class Runs {
   readonly #services: RunsServices;
   readonly #doubtful = new DoubtfulRuns();
   readonly #queue: Queue;
-  /** Begun and not yet cleared: scanning finds their marks still there (P48). */
-  readonly #running = new Map<string, Running>();
+  /**
+   * Begun and not yet cleared: scanning finds their notifications still there (P48, scan out of
+   * date).
+   */
+  readonly #running = new Map<string, RunningCell>();
   /** Marked again while running: the run may not have seen it. */
   readonly #again = new Map<string, Notified>();
   /** How many runs have begun. Only grows. */
@@ -79,16 +82,24 @@ export class Runs {
   #room: { readonly cells: number; readonly made: AbortController } | undefined;
 
   constructor(services: RunsServices) {
-    const { context, settings, observers, troubles } = services;
+    const { context, settings, observers, warnings } = services;
     this.#services = services;
     this.failures = new Failures(context.clock, settings.failureBackoffMs);
-    this.refusals = new Refusals(troubles);
-    this.loops = new Loops(context.clock, settings, troubles);
+    this.refusals = new Refusals(warnings);
+    this.loops = new Loops(context.clock, settings, warnings);
     this.#queue = new Queue([...observers.keys()], settings);
   }
 
   get begun(): number {
     return this.#begun;
+  }
+
+  get running(): number {
+    return this.#running.size;
+  }
+
+  get waiting(): number {
+    return this.#queue.size;
   }
 
   /** Whether no cell waits or runs. */
@@ -111,10 +122,11 @@ export class Runs {
     }
   }
 
-  /** Cells that a transaction of this process has marked. */
-  marked({ strong, weak, commitTimestamp: timestamp, cause }: CommittedNotification): void {
-    for (const cell of strong) this.#add({ ...cell, weak: false, timestamp, cause });
-    for (const cell of weak) this.#add({ ...cell, weak: true, timestamp, cause });
+  /** Cells that a transaction of this process has notified. */
+  notified({ strong, weak, commitTimestamp, cause, span }: CommittedNotification): void {
+    const why = { timestamp: commitTimestamp, cause, span };
+    for (const cell of strong) this.#add({ ...cell, weak: false, ...why });
+    for (const cell of weak) this.#add({ ...cell, weak: true, ...why });
     this.fill();
   }
 
@@ -155,7 +167,7 @@ export class Runs {
   /**
    * Resolves when no more than `cells` cells of each column wait. With observers of several
    * columns, resolves after `msMax` at the latest: the one whose cells wait may be hanging, and
-   * what the scan has not reached may be another one's (P82).
+   * what the scan has not reached may be another one's (P82, one column takes all).
    */
   async untilShort(cells: number, msMax: number): Promise<void> {
     if (this.#beginsNoMore || this.#queue.crowded(cells).length === 0) return;
@@ -182,7 +194,7 @@ export class Runs {
       // A run throws nothing that `#run` does not catch, except a bug, which ends the worker and is
       // reported.
       const ended = run.catch((error: unknown) => {
-        this.#running.delete(name); // Or `stop` would wait for ever.
+        this.#running.delete(name); // Or `stop` would wait forever.
         this.#services.end(error);
       });
       this.#running.set(name, { cell, sinceMs, ended });
@@ -194,14 +206,14 @@ export class Runs {
 
   /** Reports the runs that have lasted for `slowMs`. */
   reportSlow(): void {
-    const { context, settings, troubles } = this.#services;
+    const { context, settings, warnings } = this.#services;
     const { slowMs, concurrency } = settings;
     const sinceMs = context.clock.monotonicMs() - slowMs;
     for (const [name, { cell, sinceMs: began }] of this.#running) {
       if (began > sinceMs) continue;
       const { table, row, column } = cell;
       const sentence = `the observers of column ${column} have been running for more than ${slowMs} ms for one row: 1 of ${concurrency} places is taken until they end`;
-      troubles.begin(`run ${name}`, { kind: 'slow run', sentence, table, row, column });
+      warnings.begin(`run ${name}`, { kind: 'slow run', sentence, table, row, column });
     }
   }
 
@@ -221,7 +233,7 @@ export class Runs {
   #hasRun(name: string, cell: Notified): void {
     this.#running.delete(name);
     this.#queue.ended(cell);
-    this.#services.troubles.end(`run ${name}`);
+    this.#services.warnings.end(`run ${name}`);
     this.#services.locks?.done(name);
     const again = this.#again.get(name);
     this.#again.delete(name);
@@ -254,15 +266,15 @@ export class Runs {
    */
   async #onError(name: string, cell: Notified, error: unknown): Promise<void> {
     const { context, settings, counters, onFailure, end } = this.#services;
-    const storages = await storagesError(context, cell, error);
-    if (storages?.isRefusal === true) {
+    const storeError = await findStoreError(context, cell, error);
+    if (storeError?.isRefusal === true) {
       this.failures.refuse(name);
-      this.refusals.begin(name, cell, storages.error);
+      this.refusals.begin(name, cell, storeError.error);
       return;
     }
-    if (storages !== undefined) {
+    if (storeError !== undefined) {
       this.failures.rest(name);
-      if (isAboutStore(storages.error)) end(storages.error); // No run will ever succeed.
+      if (isAboutStore(storeError.error)) end(storeError.error); // No run will ever succeed.
       return;
     }
     const failures = this.failures.add(name);
@@ -281,7 +293,7 @@ export class Runs {
     const { context, counters } = this.#services;
     try {
       const entry = { failures, error: textOf(error) };
-      if (await park(context.named, cell, entry)) counters.parked++;
+      if (await park(context.storeByUserName, cell, entry)) counters.parked++;
       this.failures.forget(name);
     } catch {
       // It stays where it is, rests as after any failure, and is parked the next time.
@@ -298,7 +310,73 @@ function textOf(error: unknown): string {
   }
 }
 
-/** The worker's name for a cell: weak and strong marks of one cell have runs of their own. */
+/**
+ * The worker's name for a cell: weak and strong notifications of one cell have runs of their own.
+ */
 export function nameOf(cell: Notified): string {
   return `${cellName(cell)}\0${cell.weak ? 'weak' : 'strong'}`;
+}
+
+/*
+ * Reports observers that trigger themselves without end (P83, endless loop): the warning of a
+ * column begins when one of its cells has run `loopRuns` times in a row, each run caused by the one
+ * before.
+ *
+ * It is over when the cell runs for another reason, or has not run for `slowMs`; not when a scan
+ * finds nothing to do, because the loop may be in another process just then. After that, another
+ * cell of the column may be reported: a loop may go through any number of cells, and this keeps one
+ * for each column.
+ */
+
+interface Loop {
+  readonly row: string;
+  ranMs: number;
+}
+
+class Loops {
+  readonly #clock: Clock;
+  readonly #settings: WorkerSettings;
+  readonly #warnings: Warnings;
+  /** The reported cells, by column. */
+  readonly #loops = new Map<string, Loop>();
+
+  constructor(clock: Clock, settings: WorkerSettings, warnings: Warnings) {
+    this.#clock = clock;
+    this.#settings = settings;
+    this.#warnings = warnings;
+  }
+
+  /** A run for the cell has committed. */
+  hasRun(cell: Notified): void {
+    const { passes, steps } = causeAfter(cell.cause, cell);
+    if (steps > 0) return; // The passes are those of another cell.
+    const isLoop = passes + 1 >= this.#settings.loopRuns;
+    const key = columnKey(cell.table, cell.column);
+    const known = this.#loops.get(key);
+    if (known === undefined && isLoop) this.#begin(key, cell);
+    if (known?.row !== cell.row) return;
+    if (isLoop) known.ranMs = this.#clock.monotonicMs();
+    else this.#end(key);
+  }
+
+  /** Ends the warnings of cells that have not run for long. */
+  sweep(): void {
+    const untilMs = this.#clock.monotonicMs() - this.#settings.slowMs;
+    for (const [key, { ranMs }] of this.#loops) if (ranMs <= untilMs) this.#end(key);
+  }
+
+  #begin(key: string, { table, row, column }: Notified): void {
+    this.#loops.set(key, { row, ranMs: this.#clock.monotonicMs() });
+    const sentence = `the observers of column ${column} of table ${table} have run for row ${row} ${this.#settings.loopRuns} times in a row without a change from outside: each run causes the next one, and if none stops writing, this never ends`;
+    this.#warnings.begin(loopName(key), { kind: 'loop', sentence, table, row, column });
+  }
+
+  #end(key: string): void {
+    this.#loops.delete(key);
+    this.#warnings.end(loopName(key));
+  }
+}
+
+function loopName(key: string): string {
+  return `loop of ${key}`;
 }

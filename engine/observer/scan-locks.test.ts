@@ -10,7 +10,7 @@ import { createRandom, type Random, systemClock } from '../base/index.ts';
 import { type RangeLocks, RangeLockTable } from '../lock-service/index.ts';
 import {
   cell,
-  type Client,
+  type TestClient,
   openTestDatabase,
   put,
   type TestDatabase,
@@ -18,8 +18,7 @@ import {
 } from '../testing/index.ts';
 import { NOTIFY, notifyTable } from '../transaction/index.ts';
 import { type Observer, Worker, type WorkerOptions } from './index.ts';
-import { randomKeyIn } from './random-key.ts';
-import { NotificationScanner } from './scanner.ts';
+import { NotificationScanner, randomKeyIn } from './scanner.ts';
 
 const ROWS = 300;
 
@@ -44,7 +43,7 @@ test('workers that lock what they scan run everything, and hardly any run is was
   );
   await settle(workers);
   assert.equal(sum(workers, 'runs'), ROWS);
-  assert.deepEqual(await database.marks(), []);
+  assert.deepEqual(await database.notifications(), []);
   assert.ok(begun.runs < 1.2 * ROWS, `${begun.runs} runs began for ${ROWS} rows`);
   const shares = workers.map(({ counters }) => counters.runs);
   assert.ok(Math.min(...shares) > ROWS / 20, `all have taken part: ${shares.join(', ')}`);
@@ -61,7 +60,7 @@ test('P49: two scanners on one row do no harm: one run of each row commits, even
   await settle(workers);
   assert.equal(sum(workers, 'runs'), ROWS);
   assert.ok(begun.runs > ROWS, 'some rows were run by two workers at the same time');
-  assert.deepEqual(await database.marks(), []);
+  assert.deepEqual(await database.notifications(), []);
 });
 
 test('each worker of a process has random places of its own, also after another one has stopped', async () => {
@@ -169,7 +168,7 @@ test('locks are given up as soon as their rows are done, and when the worker sto
   });
   await until(() => held.now > 0);
   await stopped.stop();
-  assert.ok((await database.marks()).length > 0, 'it stopped before its rows were done');
+  assert.ok((await database.notifications()).length > 0, 'it stopped before its rows were done');
   assert.equal(held.now, 0);
 });
 
@@ -189,7 +188,7 @@ test('a scanner that skips continues after the locked rows, and in the end leave
 test('P48: a scan sees every dirty cell, although its list of the tablets is out of date', async () => {
   const database = await openTestDatabase({ tables: ['t'], splits: ['d', 'm'] });
   const rows = ['a', 'b', 'c', 'e', 'k', 'n', 'x'];
-  for (const row of rows) await mark(database, row);
+  for (const row of rows) await notify(database, row);
   const maps = [['z'], ['a', 'b', 'zz'], [], ['m'], ['never', 'was']];
   for (const jumps of [false, true]) {
     for (const [seed, map] of maps.entries()) {
@@ -200,9 +199,9 @@ test('P48: a scan sees every dirty cell, although its list of the tablets is out
       const scanner = new NotificationScanner(stale, createRandom(seed), 't', { jumps });
       const seen: string[] = [];
       for (;;) {
-        const { cells, comeRound } = await scanner.nextBatch(2);
+        const { cells, isFullRound } = await scanner.nextBatch(2);
         seen.push(...cells.map(({ row }) => row));
-        if (comeRound) break;
+        if (isFullRound) break;
       }
       assert.deepEqual(seen.toSorted(), rows);
     }
@@ -213,7 +212,7 @@ test('after a jump the next batch is from another place, and a whole scan follow
   const splits = ['05', '10', '15'];
   const database = await openTestDatabase({ tables: ['t'], splits });
   const rows = Array.from({ length: 200 }, (_, i) => String(i).padStart(3, '0'));
-  for (const row of rows) await mark(database, row);
+  for (const row of rows) await notify(database, row);
   const scanner = new NotificationScanner(database.store, createRandom(1), 't', { jumps: true });
   const places = new Set<string | undefined>();
   for (let jump = 0; jump < 40; jump++) {
@@ -222,10 +221,10 @@ test('after a jump the next batch is from another place, and a whole scan follow
   }
   assert.ok(places.size > 15, `${places.size} places of 40 jumps`);
   const seen: string[] = [];
-  for (let comeRound = false; !comeRound;) {
+  for (let isFullRound = false; !isFullRound;) {
     const batch = await scanner.nextBatch(7);
     seen.push(...batch.cells.map(({ row }) => row));
-    ({ comeRound } = batch);
+    ({ isFullRound } = batch);
   }
   assert.deepEqual(seen.toSorted(), rows);
 });
@@ -292,12 +291,12 @@ function slowly(begun: { runs: number }): Observer {
   };
 }
 
-const clientOf = (database: TestDatabase, name: string): Client =>
+const clientOf = (database: TestDatabase, name: string): TestClient =>
   database.client(name, { clock: systemClock, backoffMsMax: 4 });
 
 /** The worker also stops when its test fails. */
 function startWorker(
-  client: Pick<Client, 'context'>,
+  client: Pick<TestClient, 'context'>,
   observers: readonly Observer[],
   options: WorkerOptions,
 ): Worker {
@@ -316,7 +315,7 @@ function sum(workers: readonly Worker[], count: 'runs' | 'meetings'): number {
   return workers.reduce((total, { counters }) => total + counters[count], 0);
 }
 
-async function mark(database: TestDatabase, row: string): Promise<void> {
+async function notify(database: TestDatabase, row: string): Promise<void> {
   const dirty = { family: NOTIFY, qualifier: 'c', timestamp: 1, value: Buffer.alloc(0) };
   const mutations = [{ kind: 'set', ...dirty } as const];
   await database.store.mutateRows([{ table: notifyTable('t'), row, mutations }]);

@@ -22,7 +22,7 @@ test('every scan sees every dirty cell once, with any rows, splits, batch size a
       async (rows, splits, limit, seed) => {
         const database = await openTestDatabase({ tables: ['t'], splits });
         for (const [i, row] of rows.entries()) {
-          const mark = {
+          const notification = {
             kind: 'set',
             qualifier: 'c',
             timestamp: 1,
@@ -30,8 +30,8 @@ test('every scan sees every dirty cell once, with any rows, splits, batch size a
           } as const;
           const family = i % 3 === 0 ? WEAK : NOTIFY;
           const mutations = [
-            { ...mark, family },
-            { ...mark, family, timestamp: 2 },
+            { ...notification, family },
+            { ...notification, family, timestamp: 2 },
           ];
           await database.store.mutateRows([{ table: notifyTable('t'), row, mutations }]);
         }
@@ -41,9 +41,9 @@ test('every scan sees every dirty cell once, with any rows, splits, batch size a
         for (let scan = 0; scan < 3; scan++) {
           const seen: string[] = [];
           for (;;) {
-            const { cells, comeRound } = await scanner.nextBatch(limit);
+            const { cells, isFullRound } = await scanner.nextBatch(limit);
             for (const { row, weak, timestamp } of cells) seen.push(`${row} ${weak} ${timestamp}`);
-            if (comeRound) break;
+            if (isFullRound) break;
           }
           const expected = rows.map((row, i) => `${row} ${i % 3 === 0} 2`);
           assert.deepEqual(seen.toSorted(), expected.toSorted());
@@ -58,8 +58,8 @@ test('"first picking a random Bigtable tablet": scans begin in different places'
   const splits = ['d', 'h', 'm', 'q', 'u'];
   const database = await openTestDatabase({ tables: ['t'], splits });
   for (const row of 'abcdefghijklmnopqrstuvwxyz') {
-    const mark = { family: NOTIFY, qualifier: 'c', timestamp: 1, value: Buffer.alloc(0) };
-    const mutations = [{ kind: 'set', ...mark } as const];
+    const notification = { family: NOTIFY, qualifier: 'c', timestamp: 1, value: Buffer.alloc(0) };
+    const mutations = [{ kind: 'set', ...notification } as const];
     await database.store.mutateRows([{ table: notifyTable('t'), row, mutations }]);
   }
   const scanner = new NotificationScanner(database.store, createRandom(1), 't');
@@ -67,7 +67,7 @@ test('"first picking a random Bigtable tablet": scans begin in different places'
   for (let scan = 0; scan < 30; scan++) {
     const { cells } = await scanner.nextBatch(1);
     first.add(cells[0]?.row);
-    while (!(await scanner.nextBatch(10)).comeRound);
+    while (!(await scanner.nextBatch(10)).isFullRound);
   }
   assert.ok(first.size >= 4, [...first].join(' '));
 });
@@ -76,8 +76,8 @@ test('a scanner that jumps in a single tablet reaches rows after those that it h
   const database = await openTestDatabase({ tables: ['t'] });
   const rows = Array.from({ length: 300 }, (_, i) => String(i).padStart(4, '0'));
   for (const row of rows) {
-    const mark = { family: NOTIFY, qualifier: 'c', timestamp: 1, value: Buffer.alloc(0) };
-    const mutations = [{ kind: 'set', ...mark } as const];
+    const notification = { family: NOTIFY, qualifier: 'c', timestamp: 1, value: Buffer.alloc(0) };
+    const mutations = [{ kind: 'set', ...notification } as const];
     await database.store.mutateRows([{ table: notifyTable('t'), row, mutations }]);
   }
   const scanner = new NotificationScanner(database.store, createRandom(1), 't', { jumps: true });

@@ -6,27 +6,27 @@
  *                 └──▶ rows locked against other scanners ─▶ handed over ─▶ rest, until there is room
  *
  * A scan never runs ahead of the runs by more than about a batch: what it finds again later it
- * need not remember. It passes over the cells of a crowded column only if the runs have not made
- * room for a while (P82).
+ * does not have to remember. It passes over the cells of a crowded column only if the runs have not
+ * made room for a while (P82, one column takes all).
  */
 import {
+  type Clock,
   isFinal,
   isRetryable,
-  type PercolatorError,
+  PercolatorError,
   type Random,
-  type Trouble,
-  type Troubles,
+  type Warning,
+  type Warnings,
 } from '../base/index.ts';
-import { type Context, isTableNotFound } from '../transaction/index.ts';
-import { ListedColumns } from './listed-columns.ts';
+import type { Bigtable } from '../bigtable/index.ts';
+import type { Telemetry } from '../telemetry/index.ts';
+import { type Context, isNotifyTable, isTableNotFound } from '../transaction/index.ts';
 import type { Observer } from './observer.ts';
-import type { Peers } from './peers.ts';
-import type { Rest } from './rest.ts';
+import type { Peers, ScanLocks } from './peers.ts';
 import type { Notified } from './run-observer.ts';
-import { nameOf, type Runs, type WorkerCounters } from './runs.ts';
-import type { ScanLocks } from './scan-locks.ts';
-import { type Batch, NotificationScanner } from './scanner.ts';
-import { columnKey, type Settings } from './worker-options.ts';
+import { nameOf, type ObserverRuns, type WorkerCounters } from './runs.ts';
+import { type DirtyBatch, NotificationScanner } from './scanner.ts';
+import { columnKey, type WorkerSettings } from './worker-options.ts';
 
 /**
  * Rows locked at a time: few, so that two workers can share even a little work;
@@ -37,14 +37,16 @@ const LOCKED_ROWS = 32;
 export interface ScansServices {
   readonly context: Context;
   readonly observers: readonly Observer[];
-  readonly settings: Settings;
+  readonly settings: WorkerSettings;
   readonly counters: WorkerCounters;
-  readonly troubles: Troubles;
-  readonly runs: Runs;
+  readonly warnings: Warnings;
+  readonly runs: ObserverRuns;
   readonly peers: Peers;
   readonly rest: Rest;
   readonly locks: ScanLocks | undefined;
   readonly onMeeting: 'jump' | 'skip';
+  /** Undefined if nothing is measured. */
+  readonly findings: ScanFindings | undefined;
   /** Aborted when the worker is to stop. */
   readonly stopping: AbortSignal;
 }
@@ -71,23 +73,25 @@ export class Scans {
   #rounds = 0;
 
   constructor(services: ScansServices) {
-    const { context, observers, settings, locks, troubles } = services;
+    const { context, observers, settings, locks, warnings } = services;
     this.#services = services;
     this.#batchRows =
       locks === undefined ? settings.scanRows : Math.min(settings.scanRows, LOCKED_ROWS);
-    this.#listed = new ListedColumns(context, observers, troubles);
+    this.#listed = new ListedColumns(context, observers, warnings);
     // Each worker of this process has a stream of its own, or all would jump to the same places.
     const random: Random = context.random.fork(`scanner ${context.workersStarted++}`);
     const tables = [...new Set(observers.map(({ table }) => table))];
     this.#scanners = tables.map(
       (table) =>
-        new NotificationScanner(context.named, random, table, { jumps: locks !== undefined }),
+        new NotificationScanner(context.storeByUserName, random, table, {
+          jumps: locks !== undefined,
+        }),
     );
   }
 
   /** Scans until the worker is to stop. Rejects with what keeps it from ever scanning again. */
   async run(): Promise<void> {
-    const { context, runs, rest, stopping } = this.#services;
+    const { context, runs, rest, stopping, findings } = this.#services;
     while (!stopping.aborted) {
       const wasQuiet = runs.isQuiet;
       const begunBefore = runs.begun;
@@ -95,6 +99,7 @@ export class Scans {
       const beganMs = context.clock.monotonicMs();
       const { dirty, fresh, isWhole } = await this.#scanTables();
       if (stopping.aborted) return; // The database may be closed: nothing more is asked.
+      findings?.scanEnds(fresh);
       await this.#ask('percolator-leases', () => this.#services.peers.check());
       runs.failures.sweep({ beganMs, isWhole }, (name) => runs.isInFlight(name));
       const isEmpty = wasQuiet && dirty === 0 && runs.begun === begunBefore;
@@ -114,7 +119,7 @@ export class Scans {
    */
   async untilEmpty(): Promise<void> {
     const { context, runs, rest, stopping } = this.#services;
-    // The first empty scan may have begun before the call, and passed a cell marked since.
+    // The first empty scan may have begun before the call, and passed a cell notified since.
     const enough = this.#empty + 2;
     const known = this.#rounds + 2;
     const refusals = runs.refusals.count;
@@ -128,19 +133,19 @@ export class Scans {
 
   /** Reports the call that has had no answer for `slowMs`. */
   reportSlow(): void {
-    const { context, settings, troubles } = this.#services;
+    const { context, settings, warnings } = this.#services;
     const { slowMs } = settings;
     if (this.#asking === undefined) return;
     const { table, sinceMs } = this.#asking;
     if (context.clock.monotonicMs() - sinceMs < slowMs) return;
     const sentence = `the scan of table ${table} has waited for more than ${slowMs} ms for the storage`;
-    troubles.begin(`slow scan of ${table}`, { kind: 'slow scan', sentence, table });
+    warnings.begin(`slow scan of ${table}`, { kind: 'slow scan', sentence, table });
   }
 
-  /** @param alsoRuns false while refused runs, whose troubles name a column, may be over */
+  /** @param alsoRuns false while refused runs, whose warnings name a column, may be over */
   #throwIfRefused(alsoRuns: boolean): void {
-    const refused = this.#services.troubles.current.find(
-      ({ kind, column, error }: Trouble) =>
+    const refused = this.#services.warnings.current.find(
+      ({ kind, column, error }: Warning) =>
         kind === 'table' &&
         // A table that does not exist has no dirty cells; one whose runs are refused has some.
         (column === undefined ? !isTableNotFound(error) : alsoRuns) &&
@@ -150,8 +155,8 @@ export class Scans {
   }
 
   /**
-   * A scan has ended. If it was empty, no refused cell is marked any more: it would have counted as
-   * dirty.
+   * A scan has ended. If it was empty, no refused cell is notified any more: it would have counted
+   * as dirty.
    */
   #sweepRefusals(isEmpty: boolean): void {
     const { failures, refusals } = this.#services.runs;
@@ -170,10 +175,11 @@ export class Scans {
     for (const scanner of this.#scanners) {
       if (stopping.aborted) break;
       await this.#ask(scanner.table, () => this.#listed.check(scanner.table));
-      for (let comeRound = false; !comeRound && !stopping.aborted;) {
+      for (let isFullRound = false; !isFullRound && !stopping.aborted;) {
         const crowded = runs.crowded(this.#batchRows / 2);
         const batch = await this.#nextBatch(scanner);
         const cells = batch.cells.filter((cell) => runs.isObserved(cell));
+        this.#services.findings?.found(cells);
         dirty += cells.filter((cell) => !runs.failures.hasFailed(nameOf(cell))).length;
         const wanted = cells.filter(({ table, column }) => !crowded.has(columnKey(table, column)));
         const isOthers = !(await this.#tryLock(wanted));
@@ -182,8 +188,8 @@ export class Scans {
         if (!batch.isKnown || isOthers) dirty++; // Unknown, so assumed dirty.
         const isAllTaken = found?.isFull === false && wanted.length === cells.length;
         if (!batch.isKnown || !isAllTaken) isWhole = false;
-        ({ comeRound } = batch);
-        if (isOthers && this.#meet(scanner)) comeRound = true;
+        ({ isFullRound } = batch);
+        if (isOthers && this.#meet(scanner)) isFullRound = true;
         runs.fill();
         await runs.untilShort(this.#batchRows / 2, this.#services.settings.idleMsMax);
       }
@@ -193,14 +199,17 @@ export class Scans {
 
   /**
    * If a table cannot be scanned, its state is unknown until the next scan, and the other tables go
-   * on (P56). A table that does not exist is known to have no dirty cells.
+   * on (P56, silent background failures). A table that does not exist is known to have no dirty
+   * cells.
    */
-  async #nextBatch(scanner: NotificationScanner): Promise<Batch & { readonly isKnown: boolean }> {
-    const { troubles } = this.#services;
+  async #nextBatch(
+    scanner: NotificationScanner,
+  ): Promise<DirtyBatch & { readonly isKnown: boolean }> {
+    const { warnings } = this.#services;
     const { table } = scanner;
     try {
       const batch = await this.#ask(table, () => scanner.nextBatch(this.#batchRows));
-      troubles.end(`table ${table}`);
+      warnings.end(`table ${table}`);
       return { ...batch, isKnown: true };
     } catch (error) {
       if (isFinal(error)) throw error;
@@ -208,20 +217,20 @@ export class Scans {
       this.#listed.doubt(table);
       const { code } = error as PercolatorError; // All others are final.
       const sentence = `table ${table} cannot be scanned (${code}); every scan tries it again`;
-      troubles.begin(`table ${table}`, { kind: 'table', sentence, table, error });
-      return { cells: [], comeRound: true, isKnown: isTableNotFound(error) };
+      warnings.begin(`table ${table}`, { kind: 'table', sentence, table, error });
+      return { cells: [], isFullRound: true, isKnown: isTableNotFound(error) };
     }
   }
 
   /** Makes a call; if its answer is late, `reportSlow` reports it. */
   async #ask<T>(table: string, call: () => Promise<T>): Promise<T> {
-    const { context, troubles } = this.#services;
+    const { context, warnings } = this.#services;
     this.#asking = { table, sinceMs: context.clock.monotonicMs() };
     try {
       return await call();
     } finally {
       this.#asking = undefined;
-      troubles.end(`slow scan of ${table}`);
+      warnings.end(`slow scan of ${table}`);
     }
   }
 
@@ -246,5 +255,193 @@ export class Scans {
     if (onMeeting === 'skip') return false;
     scanner.jump();
     return true;
+  }
+}
+
+/*
+ * Whether the tables list the columns that a worker observes. A column that is not listed leaves no
+ * notification, so its observers never run, and nothing else would ever report it.
+ *
+ * Definitions are in the storage, and the process keeps those that it has read. The worker asks for
+ * a table's columns before its first scan of the table, when the table exists again after it was
+ * dropped, and every ten seconds: the table may have been dropped and created again in between. The
+ * scan notices that, and the process then reads the new definition.
+ *
+ * A missing column is a warning and not a refusal: weak notifications need no listed column, and
+ * the table may be about to be created.
+ */
+
+/** Milliseconds after which the worker asks again. Smaller: more work. Larger: reported later. */
+const LOOK_MS = 10_000;
+
+class ListedColumns {
+  readonly #clock: Clock;
+  readonly #isListed: Context['isObserved'];
+  readonly #warnings: Warnings;
+  readonly #observers: ReadonlyMap<string, readonly Observer[]>;
+  /** When the worker last asked for each table's columns; absent if it is to ask now. */
+  readonly #lookedMs = new Map<string, number>();
+
+  constructor(context: Context, observers: readonly Observer[], warnings: Warnings) {
+    this.#clock = context.clock;
+    this.#isListed = (table, column) => context.isObserved(table, column);
+    this.#warnings = warnings;
+    this.#observers = Map.groupBy(observers, ({ table }) => table);
+  }
+
+  /**
+   * Asks for the table's columns if it is time to.
+   * If the storage refuses, the scan meets that as well and reports it.
+   */
+  async check(table: string): Promise<void> {
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - (this.#lookedMs.get(table) ?? -Infinity) < LOOK_MS) return;
+    try {
+      for (const observer of this.#observers.get(table) ?? []) await this.#look(observer);
+      this.#lookedMs.set(table, nowMs);
+    } catch (error) {
+      if (!(error instanceof PercolatorError)) throw error;
+    }
+  }
+
+  /** The table may be a different one when it can be scanned again. */
+  doubt(table: string): void {
+    this.#lookedMs.delete(table);
+  }
+
+  async #look({ name, table, column }: Observer): Promise<void> {
+    const warning = `column ${JSON.stringify([table, column, name])}`;
+    if (await this.#isListed(table, column)) {
+      this.#warnings.end(warning);
+      return;
+    }
+    const message = `table ${table} does not list ${column} under observedColumns`;
+    const error = new PercolatorError('INVALID_ARGUMENT', message);
+    const sentence = `${message}: its changes leave no notification, and do not run observer ${name}`;
+    this.#warnings.begin(warning, { kind: 'column', sentence, table, column, error });
+  }
+}
+
+/*
+ * How long a worker rests between two scans that find nothing new.
+ *
+ *     changes come:     ──scan─5ms─scan─5ms─scan──
+ *     none for long:    ──scan─────────250ms─────────scan──
+ *     a hint:           ──scan───────╳scan─────────250ms─────────scan──
+ *
+ * A rest is a fraction of the time since anything happened. So a change waits at most that fraction
+ * of the pause before it, and a worker with nothing to do for long costs almost nothing. Where the
+ * storage hints that a cell is notified (`Bigtable.onChange`), the rest ends at once: the hint
+ * comes when the notification can be seen. Hints of other changes end no rest: an oracle that
+ * renews its lease, or transactions that no observer asks for, must not keep every worker busy. Nor
+ * does a hint count as something happening, as it may be about the cells of others. A hint that is
+ * lost costs one rest.
+ *
+ * After a scan that finds nothing new there is at least the shortest rest, whatever is hinted: a
+ * busy storage hints without pause.
+ */
+
+/** A rest as a fraction of the time in which nothing has happened. */
+const PART = 1 / 16;
+
+export class Rest {
+  readonly #clock: Clock;
+  readonly #settings: WorkerSettings;
+  readonly #endHints: () => void;
+  /** Whether a reason to scan has come since the last scan began. */
+  #isWoken = false;
+  /** Aborted by such a reason; undefined while none can end a rest. */
+  #resting: AbortController | undefined;
+  /** When anything last happened, on our clock. Only grows. */
+  #busyMs: number;
+
+  constructor(clock: Clock, store: Bigtable, settings: WorkerSettings) {
+    this.#clock = clock;
+    this.#settings = settings;
+    this.#busyMs = clock.monotonicMs();
+    const grows = settings.idleMsMax > settings.idleMs; // Otherwise no hint can shorten a rest.
+    const endHints = grows ? store.onChange?.((tables) => this.#hear(tables)) : undefined;
+    this.#endHints = endHints ?? (() => {});
+  }
+
+  /** Called before each scan: the scan may miss what comes from now on. */
+  scanBegins(): void {
+    this.#isWoken = false;
+  }
+
+  /** There is a reason to scan soon. */
+  wake(): void {
+    this.#isWoken = true;
+    this.#resting?.abort('woken'); // Without a reason, each hint would make an error with a stack.
+  }
+
+  /** The scan found something to do. */
+  wasBusy(): void {
+    this.#busyMs = this.#clock.monotonicMs();
+  }
+
+  /** Resolves when it is time to scan again, or at once when `signal` aborts. */
+  async sleep(signal: AbortSignal): Promise<void> {
+    const { idleMs, idleMsMax } = this.#settings;
+    const beganMs = this.#clock.monotonicMs();
+    const restMs = Math.min(idleMsMax, (beganMs - this.#busyMs) * PART);
+    if (restMs > idleMs && !this.#isWoken) {
+      this.#resting = new AbortController();
+      await this.#clock.sleep(restMs, this.#resting.signal);
+      this.#resting = undefined;
+    }
+    const leftMs = beganMs + idleMs - this.#clock.monotonicMs();
+    if (leftMs > 0) await this.#clock.sleep(leftMs, signal);
+  }
+
+  /** Ends the hints and the rest. */
+  end(): void {
+    this.#endHints();
+    this.wake();
+  }
+
+  #hear(tables: ReadonlySet<string> | undefined): void {
+    if (tables === undefined || tables.values().some(isNotifyTable)) this.wake();
+  }
+}
+
+/*
+ * What scans find, for metrics. The age of a notification is taken when a scan finds it: what was
+ * found may be done a moment later, and must not seem to grow older.
+ */
+
+export class ScanFindings {
+  /** Notifications that were not known before, and scans that have ended. Both only grow. */
+  fresh = 0;
+  scans = 0;
+  readonly #ages: ReturnType<Telemetry['agesOf']>;
+  readonly #oracle: Context['oracle'];
+  /** Seconds, of the scan in progress and of the last one. */
+  #oldest = 0;
+  #lastOldest = 0;
+
+  constructor(telemetry: Telemetry, oracle: Context['oracle']) {
+    this.#ages = telemetry.agesOf(oracle);
+    this.#oracle = oracle;
+  }
+
+  /** Seconds: the age of the oldest notification, when it was found; at least. */
+  get oldest(): number {
+    return Math.max(this.#oldest, this.#lastOldest);
+  }
+
+  found(cells: readonly Notified[]): void {
+    for (const { timestamp } of cells) {
+      this.#oldest = Math.max(this.#oldest, this.#ages.secondsSince(timestamp));
+    }
+  }
+
+  scanEnds(fresh: number): void {
+    this.fresh += fresh;
+    this.scans++;
+    this.#lastOldest = this.#oldest;
+    this.#oldest = 0;
+    // A worker whose runs hang asks for no timestamp, and would not see the time pass.
+    if (this.#ages.isDue) this.#oracle.next().catch(() => {});
   }
 }

@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { PercolatorError, systemClock } from '../base/index.ts';
 import {
   cell,
-  type Client,
+  type TestClient,
   openTestDatabase,
   put,
   type TestDatabase,
@@ -37,12 +37,12 @@ function counting(name = 'counting', column = 'seen'): Observer {
 }
 
 /** A client on the real clock: its workers rest without a test that moves the time. */
-const clientOf = (database: TestDatabase, name: string): Client =>
+const clientOf = (database: TestDatabase, name: string): TestClient =>
   database.client(name, { clock: systemClock, backoffMsMax: 4 });
 
 /** Runs workers until everything is clean, and `parked` cells are parked. */
 async function work(
-  clients: readonly Client[],
+  clients: readonly TestClient[],
   observers: readonly Observer[],
   { parked = 0, ...options }: WorkerOptions & { readonly parked?: number } = {},
 ): Promise<readonly Worker[]> {
@@ -67,7 +67,7 @@ test('"Percolator invokes the function after data is written to one of those col
     'y:counting saw': '2',
     'z:counting runs': undefined,
   });
-  assert.deepEqual(await database.marks(), [], '"we remove the notify cell"');
+  assert.deepEqual(await database.notifications(), [], '"we remove the notify cell"');
 });
 
 test('the acknowledgment stores "the latest start timestamp at which the observer ran"', async () => {
@@ -102,7 +102,7 @@ test('"at most one observer’s transaction will commit for each change", with f
   assert.deepEqual(new Set(Object.values(await writer.read(names))), new Set(['1']));
   const committed = workers.reduce((sum, { counters }) => sum + counters.runs, 0);
   assert.equal(committed, rows.length);
-  assert.deepEqual(await database.marks(), []);
+  assert.deepEqual(await database.notifications(), []);
 });
 
 test('P42: a change committed during a run, after its start, is seen by another run', async () => {
@@ -137,7 +137,7 @@ test('P41: a run clears what its snapshot has seen, and no more', async () => {
   const notified = { ...cell('x:seen'), weak: false, timestamp: first };
   const [run] = await runObservers(b.context, notified, [observer]);
   assert.ok(run !== undefined && run.startTimestamp < second && second < run.commitTimestamp);
-  assert.deepEqual(await database.marks(), [`notify x:seen@${second}`]);
+  assert.deepEqual(await database.notifications(), [`notify x:seen@${second}`]);
 });
 
 test('P44: the notification is cleared by a run that neither reads nor writes, and without a run if the change was seen already', async () => {
@@ -148,13 +148,13 @@ test('P44: the notification is cleared by a run that neither reads nor writes, a
   let runs = 0;
   const observer: Observer = { ...counting(), run: async () => void runs++ };
   await runObservers(b.context, notified, [observer]);
-  assert.deepEqual(await database.marks(), []);
+  assert.deepEqual(await database.notifications(), []);
 
   const again = { ...cell('x:seen'), weak: false, timestamp: committed };
   await replayParked(b.context, { ...again, failures: 0, error: '' });
-  assert.equal((await database.marks()).length, 1);
+  assert.equal((await database.notifications()).length, 1);
   assert.deepEqual(await runObservers(b.context, again, [observer]), [], 'seen already');
-  assert.deepEqual(await database.marks(), []);
+  assert.deepEqual(await database.notifications(), []);
   assert.equal(runs, 1);
 });
 
@@ -165,7 +165,7 @@ test('P44: a delete is a change: its run reads no value, and its notification is
   await a.write({ 'x:seen': undefined });
   await work([a], [counting()]);
   assert.deepEqual(await a.read(['x:counting saw']), { 'x:counting saw': 'nothing' });
-  assert.deepEqual(await database.marks(), []);
+  assert.deepEqual(await database.notifications(), []);
 });
 
 test('P42: a notification of a transaction that was rolled back starts no run', async () => {
@@ -174,10 +174,10 @@ test('P42: a notification of a transaction that was rolled back starts no run', 
   a.store.crashAfter(3); // Two locks and the notification.
   await assert.rejects(a.write({ 'x:seen': '1', y: '1' }));
   database.bury('A');
-  assert.equal((await database.marks()).length, 1);
+  assert.equal((await database.notifications()).length, 1);
   const [worker] = await work([b], [counting()]);
   assert.deepEqual(worker?.counters, { runs: 0, clean: 1, failures: 0, parked: 0, meetings: 0 });
-  assert.deepEqual(await database.marks(), []);
+  assert.deepEqual(await database.notifications(), []);
 });
 
 test('a touch of an observed cell is no change: even a notification at its timestamp starts no run', async () => {
@@ -226,7 +226,7 @@ test('weak notifications: many notifiers of one cell never conflict, and the obs
   const [worker] = await work([clientOf(database, 'B')], [counting()]);
   const runs = worker?.counters.runs ?? 0;
   assert.ok(runs >= 1 && runs <= 50);
-  assert.deepEqual(await database.marks(), []);
+  assert.deepEqual(await database.notifications(), []);
   assert.deepEqual(await database.stored('hub:ack_counting:seen'), {}, 'nothing is acknowledged');
 });
 
@@ -238,7 +238,7 @@ test('weak and strong notifications of one cell are cleared apart', async () => 
   both.notifyWeakly(cell('x:seen'));
   const timestamp = await both.commit();
   await runObservers(a.context, { ...cell('x:seen'), weak: true, timestamp }, [counting()]);
-  assert.deepEqual(await database.marks(), [`notify x:seen@${timestamp}`]);
+  assert.deepEqual(await database.notifications(), [`notify x:seen@${timestamp}`]);
 });
 
 test('P46: an observer that writes its own column runs until it stops writing', async () => {
@@ -372,7 +372,7 @@ test('P45: a cell parked for both kinds of notification is listed, and replayed,
   assert.deepEqual(await listParked(a.context.store, 't', 1), parked.slice(0, 1));
   for (const entry of parked) await replayParked(a.context, entry);
   assert.deepEqual(
-    (await database.marks()).map((mark) => mark.split(' ')[0]),
+    (await database.notifications()).map((notification) => notification.split(' ')[0]),
     ['notify', 'weak'],
   );
 });
@@ -388,7 +388,7 @@ test('P63: a cell that was replayed is parked again, where erases also hide what
     assert.ok(entry !== undefined, `parked in round ${times}`);
     await replayParked(a.context, entry);
     assert.deepEqual(await listParked(database.store, 't', 10), []);
-    assert.equal((await database.marks()).length, 1);
+    assert.equal((await database.notifications()).length, 1);
   }
 });
 
@@ -402,7 +402,7 @@ test('P45: a change during the run whose failure parks the cell is seen by anoth
     run: async (transaction, dirty) => {
       runs++;
       if (runs > 1) return counting().run(transaction, dirty);
-      await b.write({ 'x:seen': '2' }); // Only the mark tells the worker of it.
+      await b.write({ 'x:seen': '2' }); // Only the notification tells the worker of it.
       throw new Error('not today');
     },
   };
@@ -437,7 +437,7 @@ test('idle waits for a cell that rests only because of conflicts', async () => {
   };
   await work([b], [loser], { failureBackoffMs: 30 });
   assert.equal(attempts, 16);
-  assert.deepEqual(await database.marks(), []);
+  assert.deepEqual(await database.notifications(), []);
 });
 
 test('idle does not wait for columns that only other workers observe', async () => {
@@ -446,7 +446,7 @@ test('idle does not wait for columns that only other workers observe', async () 
   await a.write({ 'x:next': '1', 'x:seen': '1' });
   const [worker] = await work([a], [counting()]);
   assert.equal(worker?.counters.runs, 1);
-  assert.deepEqual((await database.marks()).length, 1);
+  assert.deepEqual((await database.notifications()).length, 1);
 });
 
 test('idle resolves with two tables of different sizes, in several tablets, and then the worker rests', async () => {
@@ -522,9 +522,9 @@ test('P50: stop waits for runs in flight, and begins no more', async () => {
   await systemClock.sleep(5);
   assert.ok(begun <= 2);
   assert.equal(
-    (await database.marks()).length,
+    (await database.notifications()).length,
     11 - ended,
-    'the cells that did not run are still marked',
+    'the cells that did not run are still notified',
   );
   await worker.stop();
 });

@@ -9,19 +9,18 @@
  * immediately, not only after the next scan. That is a short cut, not a promise; only the notify
  * cells count, and a scan finds every cell that the queue had no room for.
  *
- * Whatever goes wrong in a part of the work costs that part only, and is reported (P56): a table
- * that cannot be scanned, a callback that throws, an observer that hangs. Four things end the
- * worker: the store or the oracle was closed, one of them belongs to another database, an observer
- * names a table that can never exist, or there is a bug.
+ * Whatever goes wrong in a part of the work costs that part only, and is reported (P56, silent
+ * background failures): a table that cannot be scanned, a callback that throws, an observer that
+ * hangs. Four things end the worker: the store or the oracle was closed, one of them belongs to
+ * another database, an observer names a table that can never exist, or there is a bug.
  */
-import { type Trouble, Troubles } from '../base/index.ts';
+import { type Warning, Warnings } from '../base/index.ts';
+import { type Reading, readingsOfWarnings } from '../telemetry/index.ts';
 import { type CommittedNotification, type Context, wasClosed } from '../transaction/index.ts';
 import type { Observer } from './observer.ts';
-import { Peers } from './peers.ts';
-import { Rest } from './rest.ts';
-import { Runs, type WorkerCounters } from './runs.ts';
-import { ScanLocks } from './scan-locks.ts';
-import { Scans } from './scans.ts';
+import { Peers, ScanLocks } from './peers.ts';
+import { Rest, ScanFindings, Scans } from './scans.ts';
+import { ObserverRuns, type WorkerCounters } from './runs.ts';
 import { byColumn, checkObservers, settingsOf, type WorkerOptions } from './worker-options.ts';
 
 /** Checks for slow runs and scans, per `slowMs`. */
@@ -38,11 +37,14 @@ export class Worker implements AsyncDisposable {
   readonly #context: Context;
   readonly #slowMs: number;
   readonly #locks: ScanLocks | undefined;
-  readonly #troubles: Troubles;
+  readonly #warnings: Warnings;
   readonly #rest: Rest;
   readonly #peers: Peers;
-  readonly #runs: Runs;
+  readonly #runs: ObserverRuns;
   readonly #scans: Scans;
+  /** Undefined if nothing is measured. */
+  readonly #findings: ScanFindings | undefined;
+  readonly #endReadings: (() => void) | undefined;
   readonly #stopping = new AbortController();
   /** Aborted by `stop` when the last run has ended: until then slow runs are reported. */
   readonly #over = new AbortController();
@@ -62,22 +64,25 @@ export class Worker implements AsyncDisposable {
       onFailure = () => {},
       onCommitted = () => {},
     } = options;
-    const troubles = new Troubles(options.onTrouble);
+    const warnings = new Warnings(options.onWarning);
     const locks = rangeLocks && new ScanLocks(rangeLocks, context.clock, context.identity?.name);
-    const shared = { context, settings, counters: this.counters, troubles, locks };
+    const shared = { context, settings, counters: this.counters, warnings, locks };
     this.#context = context;
     this.#slowMs = settings.slowMs;
-    this.#troubles = troubles;
+    this.#warnings = warnings;
     this.#locks = locks;
     this.#rest = new Rest(context.clock, context.store, settings);
-    this.#peers = new Peers(context, observers, troubles);
-    this.#runs = new Runs({
+    this.#peers = new Peers(context, observers, warnings);
+    this.#runs = new ObserverRuns({
       ...shared,
       observers: columns,
-      onFailure: troubles.guard('onFailure', onFailure),
-      onCommitted: troubles.guard('onCommitted', onCommitted),
+      onFailure: warnings.guard('onFailure', onFailure),
+      onCommitted: warnings.guard('onCommitted', onCommitted),
       end: (error) => this.#end(error),
     });
+    const { telemetry, oracle } = context;
+    this.#findings = telemetry && new ScanFindings(telemetry, oracle);
+    this.#endReadings = telemetry?.watch(() => this.#readings());
     this.#scans = new Scans({
       ...shared,
       observers,
@@ -85,6 +90,7 @@ export class Worker implements AsyncDisposable {
       peers: this.#peers,
       rest: this.#rest,
       onMeeting,
+      findings: this.#findings,
       stopping: this.#stopping.signal,
     });
     context.notified.add(this.#onNotified);
@@ -114,14 +120,15 @@ export class Worker implements AsyncDisposable {
     return this.#runs.failures.size;
   }
 
-  /** The current troubles: those that `onTrouble` was called for and that are not over. */
-  get troubles(): readonly Trouble[] {
-    return this.#troubles.current;
+  /** The current warnings: those that `onWarning` was called for and that are not over. */
+  get warnings(): readonly Warning[] {
+    return this.#warnings.current;
   }
 
   /**
-   * Begins no more runs, and resolves when those in flight have ended (P50): never, if an observer
-   * hangs for ever. Rejects with what ended the worker, if that was not the stop.
+   * Begins no more runs, and resolves when those in flight have ended (P50, stopped, still
+   * running): never, if an observer hangs forever. Rejects with what ended the worker, if that was
+   * not the stop.
    */
   async stop(): Promise<void> {
     this.#beginNoMore();
@@ -133,6 +140,7 @@ export class Worker implements AsyncDisposable {
     } finally {
       this.#over.abort();
       this.#locks?.releaseAll();
+      this.#endReadings?.();
     }
   }
 
@@ -143,7 +151,7 @@ export class Worker implements AsyncDisposable {
   /**
    * Resolves when a whole scan has found no dirty cells, except those that rest after a failure,
    * and nothing ran meanwhile; or when the worker is stopped. Never, while an observer hangs, or
-   * observers trigger themselves without end: both are troubles. A table that does not exist has no
+   * observers trigger themselves without end: both are warnings. A table that does not exist has no
    * dirty cells. Rejects with what ended the worker, if that was not `stop`, and with the storage's
    * error if a table cannot be scanned, or runs are refused, and trying again will not help. Runs
    * that were refused before the call are tried again first.
@@ -152,7 +160,8 @@ export class Worker implements AsyncDisposable {
     await this.#scans.untilEmpty();
     if (this.#stopping.signal.aborted) await this.#scanning;
     if (this.#endedBy !== undefined) throw this.#endedBy.error;
-    // The tables that were found clean may be those of another database (P74).
+    // The tables that were found clean may be those of another database (P74, another store in
+    // place).
     if (!this.#stopping.signal.aborted) await this.#context.identity?.check();
   }
 
@@ -161,7 +170,7 @@ export class Worker implements AsyncDisposable {
     this.#endedBy ??= { error };
     this.#beginNoMore();
     const sentence = 'the worker has ended: it scans nothing and runs no observer any more';
-    this.#troubles.begin('worker', { kind: 'ended', sentence, error });
+    this.#warnings.begin('worker', { kind: 'ended', sentence, error });
     this.#ended.reject(error);
   }
 
@@ -174,10 +183,26 @@ export class Worker implements AsyncDisposable {
     this.#runs.beginNoMore();
   }
 
+  /** What is read of a worker when metrics are collected. */
+  #readings(): readonly Reading[] {
+    const { fresh, scans, oldest } = this.#findings ?? {};
+    return [
+      { metric: 'percolator.observer.running', value: this.#runs.running },
+      { metric: 'percolator.observer.failing', value: this.failing },
+      { metric: 'percolator.observer.parked', value: this.counters.parked },
+      { metric: 'percolator.notification.found', value: fresh },
+      { metric: 'percolator.notification.wasted', value: this.counters.clean },
+      { metric: 'percolator.notification.waiting', value: this.#runs.waiting },
+      { metric: 'percolator.notification.oldest', value: oldest },
+      { metric: 'percolator.notification.scans', value: scans },
+      ...readingsOfWarnings(this.warnings),
+    ];
+  }
+
   readonly #onClosing = (): void => this.#end(wasClosed());
 
   readonly #onNotified = (notification: CommittedNotification): void => {
-    this.#runs.marked(notification);
+    this.#runs.notified(notification);
   };
 
   /**

@@ -34,6 +34,7 @@ import { type Clock, entropyName, PercolatorError, systemClock } from '../base/i
 import { check, COUNT } from '../base/options.ts';
 import type { Bigtable, CellFilter, Mutation, Timestamp } from '../bigtable/index.ts';
 import {
+  checkOracle,
   dropsFrom,
   findIdentity,
   horizonFrom,
@@ -43,13 +44,13 @@ import {
   mutateOracleRow,
   type OracleRow,
   type Range,
+  readRowOf,
   type RowLease,
   setDrops,
   setFreed,
   setHorizon,
   setLimit,
 } from './oracle-row.ts';
-import { checkOracle, readRowOf } from './identity.ts';
 import type { Allocation, OwnSource } from './oracle.ts';
 
 export interface AllocatorOptions {
@@ -108,6 +109,8 @@ class Allocator implements OwnSource {
   readonly #clock: Clock;
   /** The next timestamp to hand out of our range. It only grows. */
   #next: Timestamp = 0;
+  /** The row as it was last read. */
+  #read: OracleRow | undefined;
 
   constructor(
     store: Bigtable,
@@ -165,7 +168,8 @@ class Allocator implements OwnSource {
   /** Reads the row; if a lease is on it, waits until the lease has ended. */
   async #readRow(): Promise<OracleRow> {
     for (;;) {
-      const row = await readRowOf(this.identity, this.#store);
+      const row = await readRowOf(this.identity, this.#store, this.#read);
+      this.#read = row;
       if (row.lease.owner === '') return row;
       await this.#strikeOff(row.lease);
     }

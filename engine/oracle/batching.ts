@@ -10,14 +10,14 @@ import { assert } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import type { TimestampOracle, TimestampSource } from './oracle.ts';
 
-interface Caller {
+interface TimestampCaller {
   readonly resolve: (timestamp: Timestamp) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /** Lets many callers share one source; one request is pending at a time. */
 export function batchTimestamps(source: TimestampSource): TimestampOracle {
-  let waiting: Caller[] = [];
+  let waiting: TimestampCaller[] = [];
   let asking = false;
   let largest: Timestamp = 0;
   let horizon: Timestamp = 0;
@@ -34,7 +34,7 @@ export function batchTimestamps(source: TimestampSource): TimestampOracle {
     asking = false;
   }
 
-  async function answer(callers: readonly Caller[]): Promise<void> {
+  async function answer(callers: readonly TimestampCaller[]): Promise<void> {
     try {
       const allocation = await source.allocate(callers.length);
       const { first } = allocation;

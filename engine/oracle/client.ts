@@ -9,17 +9,17 @@
  * A request without an answer is repeated, here or elsewhere, until an answer comes or `timeoutMs`
  * is over: lost timestamps cost nothing, raising a horizon is idempotent, and a drop that is
  * announced twice costs commits one more read. A repeated request is still made after its callers
- * asked (P10).
+ * asked (P10, early commit timestamp).
  *
- * The client refuses to go backwards (P35). An oracle that was taken for dead may still answer. The
- * client discards an answer from an epoch of a lease below the largest it has seen, or with
- * timestamps not above those it has received, and asks another oracle. That guards only this
+ * The client refuses to go backwards (P35, two oracles). An oracle that was presumed dead may still
+ * answer. The client discards an answer from an epoch of a lease below the largest it has seen, or
+ * with timestamps not above those it has received, and asks another oracle. That guards only this
  * process; the lease guards all of them (leased-allocator.ts).
  *
- * Nor does it take an answer of another database's oracle (P73): an address may be wrong, or lead
- * to another server than yesterday. `openPercolator` names the database; before that, the first
- * answer does. An address whose server is of no use is left, and asked again only by later
- * requests. If all are, there is nothing to wait for.
+ * Nor does it take an answer of another database's oracle (P73, another database's oracle): an
+ * address may be wrong, or lead to another server than yesterday. `openPercolator` names the
+ * database; before that, the first answer does. An address whose server is of no use is left, and
+ * asked again only by later requests. If all are, there is nothing to wait for.
  */
 import {
   assert,
@@ -28,12 +28,22 @@ import {
   hasCode,
   PercolatorError,
   systemClock,
+  type Warning,
+  Warnings,
 } from '../base/index.ts';
-import { ADDRESS, checkOptions, CLOCK, type Kinds, POSITIVE } from '../base/options.ts';
+import {
+  ADDRESS,
+  checkOptions,
+  CLOCK,
+  FUNCTION,
+  type OptionRules,
+  POSITIVE,
+} from '../base/options.ts';
 import type { Timestamp } from '../bigtable/index.ts';
-import { connect, type RpcClient } from '../rpc/index.ts';
+import { connect, SECURITY } from '../rpc/index.ts';
+import type { SecurityOptions } from '../rpc/tls.ts';
 import { batchTimestamps } from './batching.ts';
-import { checkOracle } from './identity.ts';
+import { checkOracle } from './oracle-row.ts';
 import type { Allocation, TimestampOracle, TimestampSource } from './oracle.ts';
 import {
   type AllocateResponse,
@@ -43,12 +53,12 @@ import {
   oracleService,
 } from './service.ts';
 
-export interface OracleClientOptions {
+export interface OracleClientOptions extends SecurityOptions {
   /** Hosts and ports of all oracles of the database; any of them may answer. */
   readonly addresses: readonly string[];
   /**
    * Milliseconds until a request without an answer is repeated, at the next address. Default 1,000.
-   * Too small: a slow oracle is asked again and again, and never heard. Too large: callers wait
+   * Too small: a slow oracle is asked repeatedly, and never heard. Too large: callers wait
    * that much longer for an oracle whose machine is gone.
    */
   readonly attemptMs?: number | undefined;
@@ -59,6 +69,11 @@ export interface OracleClientOptions {
    * killed. Too large: callers wait that long for a service that is gone.
    */
   readonly timeoutMs?: number | undefined;
+  /**
+   * Called when a new certificate of `tls` cannot be used, so that the former one stays in use
+   * until it expires, and when that is over. Default: Node prints the first one on standard error.
+   */
+  readonly onWarning?: ((warning: Warning) => unknown) | undefined;
   /** Default: the system's. */
   readonly clock?: Clock | undefined;
 }
@@ -68,14 +83,16 @@ export interface OracleClient extends TimestampOracle, AsyncDisposable {
   close(): Promise<void>;
 }
 
-const KINDS: Kinds<OracleClientOptions> = {
+const RULES: OptionRules<OracleClientOptions> = {
   addresses: {
     expected: 'a list of one or more texts like host:port',
     accepts: (value) => Array.isArray(value) && value.length > 0 && value.every(ADDRESS.accepts),
   },
   attemptMs: POSITIVE,
   timeoutMs: POSITIVE,
+  onWarning: FUNCTION,
   clock: CLOCK,
+  ...SECURITY,
 };
 
 const ATTEMPT_MS = 1_000;
@@ -84,19 +101,27 @@ const BACKOFF_MS_MIN = 5;
 const BACKOFF_MS_MAX = 100;
 
 /**
- * Connects at the first request.
- * @throws INVALID_ARGUMENT for a wrong option
+ * Connects at the first request, which throws PACKAGE_MISSING if gRPC's packages are not installed.
+ * @throws INVALID_ARGUMENT for a wrong option, or an address of another machine without `tls`
  */
 export function connectOracle(options: OracleClientOptions): OracleClient {
-  checkOptions('connectOracle', options, KINDS, ['addresses']);
-  const service = oracleService();
-  const connecting = { clock: options.clock ?? systemClock };
-  const servers = options.addresses.map((address) => connect(address, service, connecting));
+  checkOptions('connectOracle', options, RULES, ['addresses']);
+  const { clock = systemClock, tls, insecure } = options;
+  const connecting = { clock, tls, insecure, warnings: new Warnings(options.onWarning) };
+  const servers = options.addresses.map((address) => connect(address, oracleService, connecting));
   return oracleOf(servers, options);
 }
 
 /** A connection to one oracle: by gRPC, or by the network of the simulator. */
-export type OracleConnection = Pick<RpcClient, 'address' | 'call' | 'close'>;
+export interface OracleConnection {
+  readonly address: string;
+  call<Response>(
+    method: string,
+    request: object,
+    options: { readonly deadlineMs: number },
+  ): Promise<Response>;
+  close(): void;
+}
 
 /** The client on connections that are made already. */
 export function oracleOf(
@@ -191,8 +216,9 @@ class RemoteSource implements TimestampSource {
 
   /**
    * The first acceptable answer.
-   * @throws STORE_UNAVAILABLE, STORE_CLOSED, INVALID_ARGUMENT; WRONG_DATABASE, STORE_REFUSED,
-   *   STORE_FULL, STORE_DAMAGED if all servers are of no use
+   * @throws STORE_UNAVAILABLE, STORE_CLOSED, INVALID_ARGUMENT, PACKAGE_MISSING; WRONG_DATABASE,
+   *   WRONG_VERSION, ROLE_REFUSED, STORE_REFUSED, STORE_FULL, STORE_DAMAGED if all servers are of
+   *   no use
    */
   async #ask<Answer extends OfOracle>(
     method: string,
@@ -247,6 +273,8 @@ class RemoteSource implements TimestampSource {
           Math.min(BACKOFF_MS_MIN * 2 ** round, BACKOFF_MS_MAX),
           this.#closed.signal,
         );
+        // Closed while it rested: the caller hears what failed, as during an attempt.
+        if (this.#closed.signal.aborted) throw explained(failed, [...useless.values()]);
       }
     }
   }
@@ -281,6 +309,8 @@ interface Failed {
 
 const USELESS: readonly ErrorCode[] = [
   'WRONG_DATABASE',
+  'WRONG_VERSION',
+  'ROLE_REFUSED',
   'STORE_REFUSED',
   'STORE_FULL',
   'STORE_DAMAGED',
@@ -299,7 +329,7 @@ function explained(failed: Failed | undefined, useless: readonly Failed[]): unkn
   const [first, ...others] = failed === undefined ? useless : [failed, ...useless];
   assert(first !== undefined, 'a request ends with an answer or after an attempt');
   const { error: cause } = first;
-  if (!(cause instanceof PercolatorError)) return cause;
+  if (!(cause instanceof PercolatorError) || cause.code === 'PACKAGE_MISSING') return cause;
   const refusal = isUseless(cause) ? 'cannot be used' : 'gives no answer';
   const more = others.map((other) => `; nor can that at ${sentenceOf(other)} be used`).join('');
   const message = `the timestamp oracle at ${first.server.address} ${refusal}: ${cause.message}${more}`;

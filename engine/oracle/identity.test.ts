@@ -6,19 +6,14 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { PercolatorError, systemClock } from '../base/index.ts';
 import type { Bigtable } from '../bigtable/index.ts';
-import { serveLocks } from '../lock-service/index.ts';
+import { serveLocks } from '../lock-service/server.ts';
+import type { ServiceDefinition } from '@grpc/grpc-js';
 import { startServer } from '../rpc/index.ts';
 import { loadService } from '../rpc/index.ts';
 import { createMemoryBigtable, FaultyBigtable, VirtualClock } from '../testing/index.ts';
-import {
-  connectOracle,
-  identify,
-  openAllocator,
-  type OracleClient,
-  openLeasedAllocator,
-  type OwnSource,
-  serveOracle,
-} from './index.ts';
+import { connectOracle, type OracleClient } from './client.ts';
+import { identify, openAllocator, openLeasedAllocator, type OwnSource } from './index.ts';
+import { serveOracle } from './server.ts';
 
 /** A client that waited for it would not end within a test. */
 const TIMEOUT_MS = 3_600_000;
@@ -182,7 +177,7 @@ test('timestamps are counted in whole numbers', async () => {
 
 test('a server without a description is a server of another kind, too', async (t) => {
   const file = new URL('../lock-service/lock-service.proto', import.meta.url);
-  const service = loadService(file, 'percolator.locks.v1.LockService');
+  const service = (): ServiceDefinition => loadService(file, 'percolator.locks.v1.LockService');
   const server = await startServer(service, {});
   t.after(() => server.close());
   await assert.rejects(connect(t, [server.address]).next(), { code: 'WRONG_DATABASE' });

@@ -76,7 +76,7 @@ test('P36: after a crash a restart goes on above everything handed out, once the
   assert.ok(restarted.epoch > source.epoch);
 });
 
-test('an oracle that is closed gives up its lease: the next one need not wait', async () => {
+test('an oracle that is closed gives up its lease: the next one does not wait', async () => {
   const { clock, store, source } = await openFaulty();
   const last = await one(source);
   await source.close();

@@ -1,6 +1,6 @@
 /**
  * Allocates timestamps "strictly from memory" (section 2.3), as one oracle for all processes,
- * fenced against a second one (P35).
+ * fenced against a second one (P35, two oracles).
  *
  * The allocator that asks the store before each batch (allocator.ts) needs no fence, but pays for
  * it with a read of the store. This one holds a lease on the oracle's row, and reads nothing while
@@ -33,14 +33,14 @@
  * - A renewal that is late, or arrives twice, finds the counter moved, and is refused.
  *
  * Assumptions: two machines' clocks differ in speed by less than 1/6, and the two clocks of one
- * machine do not both hide a suspend (P59; base/moment.ts). A user who cannot rely on that serves
+ * machine do not both hide a suspend (P59; base/clock.ts). A user who cannot rely on that serves
  * allocator.ts instead. In addition, a client rejects timestamps below one that it has seen, and
  * epochs of leases below the largest it has seen (client.ts).
  *
- * The horizon (P31) and the count of drops (P54) are kept in memory, too, because only the holder
- * of the lease moves them: its mutation is refused when the counter has moved, and the next holder
- * reads both in step 1. While either moves, no timestamp is handed out: each must come with what
- * was persisted when it was asked for.
+ * The horizon (P31, snapshot loses versions) and the count of drops (P54, commit during drop) are
+ * kept in memory, too, because only the holder of the lease moves them: its mutation is refused
+ * when the counter has moved, and the next holder reads both in step 1. While either moves, no
+ * timestamp is handed out: each must come with what was persisted when it was asked for.
  *
  * What if the process dies here? Before 2: nothing happened. After it: no timestamp is handed out
  * for one time to live, and the rest of the range never is. If a mutation has no answer, the
@@ -61,6 +61,7 @@ import {
 import type { Bigtable, CellFilter, Mutation, Timestamp } from '../bigtable/index.ts';
 import { checkCount, checkedRangeSize } from './allocator.ts';
 import {
+  checkOracle,
   dropsFrom,
   findIdentity,
   horizonFrom,
@@ -69,6 +70,7 @@ import {
   mutateOracleRow,
   type OracleRow,
   type Range,
+  readRowOf,
   type RowLease,
   setDrops,
   setFreed,
@@ -76,7 +78,6 @@ import {
   setLease,
   setLimit,
 } from './oracle-row.ts';
-import { checkOracle, readRowOf } from './identity.ts';
 import type { Allocation, OwnSource } from './oracle.ts';
 
 export interface LeasedAllocatorOptions {
@@ -104,14 +105,23 @@ export interface LeasedAllocator extends OwnSource, AsyncDisposable {
   /** Whether it holds the lease now, and so hands out from memory. */
   readonly isLeased: boolean;
   /**
+   * Whether it stands by: another oracle held the lease when this one looked, within the last time
+   * to live, and this one goes on looking.
+   */
+  readonly isWatching: boolean;
+  /** Milliseconds for which it hands out without a renewal; 0 if it does not hold the lease. */
+  readonly remainingMs: number;
+  /** How many timestamps it has handed out. Only grows. */
+  readonly handedOut: number;
+  /**
    * Resolves when it was closed. Rejects, as soon as it cannot go on, with what ended it:
    * STORE_CLOSED, or WRONG_DATABASE if the store is no longer that of the database. A process that
    * only serves it should end then, so that what starts it again gives it an open store.
    */
   readonly ended: Promise<void>;
   /**
-   * Stops handing out and gives the lease up, so that the next oracle need not wait. Twice is
-   * harmless.
+   * Stops handing out and gives the lease up, so that the next oracle does not have to wait. Twice
+   * is harmless.
    */
   close(): Promise<void>;
 }
@@ -166,11 +176,14 @@ class Allocator implements LeasedAllocator {
   /** The next timestamp to hand out, and the end of our range. Both only grow. */
   #next: Timestamp = 0;
   #limit: Timestamp = 0;
+  #handedOut = 0;
   /** As persisted, while the lease is valid. */
   #horizon: Timestamp = 0;
   #drops = 0;
   /** Another oracle's lease, and since when we have seen its counter unchanged. */
   #watched = { counter: -1, sinceMs: 0 };
+  /** When we last saw another oracle's lease. */
+  #lookedAtMs = -Infinity;
   #isExtending = false;
 
   constructor(
@@ -200,6 +213,25 @@ class Allocator implements LeasedAllocator {
   get isLeased(): boolean {
     const since = this.#renewedAt;
     return since !== undefined && isWithin(this.#clock, this.#ttlMs * COUNTED_ON, since);
+  }
+
+  get isWatching(): boolean {
+    const sinceMs = this.#clock.monotonicMs() - this.#lookedAtMs;
+    return !this.isLeased && !this.#closed.signal.aborted && sinceMs < this.#ttlMs;
+  }
+
+  get remainingMs(): number {
+    const since = this.#renewedAt;
+    if (since === undefined || !this.isLeased) return 0;
+    return since.monotonicMs + this.#ttlMs * COUNTED_ON - this.#clock.monotonicMs();
+  }
+
+  get handedOut(): number {
+    return this.#handedOut;
+  }
+
+  get newest(): Timestamp {
+    return Math.max(0, this.#next - 1);
   }
 
   async belongTo(identity: string): Promise<void> {
@@ -281,6 +313,7 @@ class Allocator implements LeasedAllocator {
     if (!this.isLeased) return undefined;
     if (this.#next + count > this.#limit) return undefined;
     this.#next += count;
+    this.#handedOut += count;
     if (this.#isRunningShort(0)) void this.#extend();
     const first = this.#next - count;
     return { first, horizon: this.#horizon, drops: this.#drops, epoch: this.epoch };
@@ -367,6 +400,7 @@ class Allocator implements LeasedAllocator {
     this.#renewedAt = undefined;
     if (found.owner === '') return { ...own, epoch: counter };
     const nowMs = this.#clock.monotonicMs();
+    this.#lookedAtMs = nowMs;
     if (this.#watched.counter !== found.counter) {
       this.#watched = { counter: found.counter, sinceMs: nowMs };
     }
@@ -405,7 +439,7 @@ class Allocator implements LeasedAllocator {
 
 /**
  * An oracle that ended on its own keeps answering calls with the reason, which is otherwise lost
- * (P56).
+ * (P56, silent background failures).
  */
 function hasStopped(cause: unknown): PercolatorError {
   const message = 'this timestamp oracle has stopped';

@@ -8,13 +8,15 @@
  *    larger timestamp; across all processes, and across crashes (P35, P36, P37).
  * 2. A request is answered with a timestamp allocated after the request was made, never with one
  *    kept from before. A commit timestamp must be younger than the transaction's last lock: a
- *    reader with a larger start timestamp is then certain to meet the lock or the write (P10).
+ *    reader with a larger start timestamp is then certain to meet the lock or the write (P10, early
+ *    commit timestamp).
  *
- * The oracle also keeps the horizon of the garbage collection (P31): a snapshot below it may have
- * lost versions. And it counts the drops of tables (P54): what a process knows of the tables may be
- * out of date once the count has moved. Both are persisted and only move forward. Every timestamp
- * comes with a horizon and a count that were read after the request was made, so each caller learns
- * how far collection had advanced, and whether a table is being dropped, by then.
+ * The oracle also keeps the horizon of the garbage collection (P31, snapshot loses versions): a
+ * snapshot below it may have lost versions. And it counts the drops of tables (P54, commit during
+ * drop): what a process knows of the tables may be out of date once the count has moved. Both are
+ * persisted and only move forward. Every timestamp comes with a horizon and a count that were read
+ * after the request was made, so each caller learns how far collection had advanced, and whether a
+ * table is being dropped, by then.
  */
 import type { Timestamp } from '../bigtable/index.ts';
 
@@ -41,8 +43,8 @@ export interface TimestampOracle {
   /** Persists a count above the one that is persisted now; resolves with it. */
   announceDrop(): Promise<number>;
   /**
-   * Names the database whose timestamps are wanted (P73): from now on, each answer is of an oracle
-   * of that database, or is an error.
+   * Names the database whose timestamps are wanted (P73, another database's oracle): from now on,
+   * each answer is of an oracle of that database, or is an error.
    * @throws WRONG_DATABASE if the oracle belongs to another one
    */
   belongTo(identity: string): Promise<void>;
@@ -61,6 +63,12 @@ export interface TimestampSource {
    * each answer: such an answer is never rejected for its epoch.
    */
   readonly epoch?: number | undefined;
+  /** Whether it hands out timestamps now. Default true, for a source without a lease. */
+  readonly isLeased?: boolean | undefined;
+  /** The newest timestamp that it has handed out; default: not known. Only grows. */
+  readonly newest?: Timestamp | undefined;
+  /** Resolves or rejects when it can hand out no more. Default: never. */
+  readonly ended?: Promise<void> | undefined;
   /** The identity of its database; undefined as long as none is known. Never changes after that. */
   readonly identity: string | undefined;
   /** As `TimestampOracle.belongTo`. */
@@ -80,4 +88,23 @@ export interface Allocation {
   readonly drops: number;
   /** The epoch in which they were handed out, if the source has epochs. */
   readonly epoch?: number | undefined;
+}
+
+/* An oracle whose requests are watched or delayed: for tests, the simulator and the cluster. */
+
+/** The oracle with another `next`; all else goes to the oracle. */
+export function withNext(oracle: TimestampOracle, next: () => Promise<Timestamp>): TimestampOracle {
+  return {
+    next,
+    get horizon() {
+      return oracle.horizon;
+    },
+    readHorizon: () => oracle.readHorizon(),
+    raiseHorizon: (horizon) => oracle.raiseHorizon(horizon),
+    get drops() {
+      return oracle.drops;
+    },
+    announceDrop: () => oracle.announceDrop(),
+    belongTo: (identity) => oracle.belongTo(identity),
+  };
 }

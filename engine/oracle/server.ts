@@ -5,13 +5,17 @@
  *                             └▶ allocator.ts            reads the store for each answer
  *
  * It neither adds to the promises of the source nor weakens them: it keeps no timestamps for later,
- * so each request is answered with timestamps that were allocated after it arrived (P10). It says
- * with each answer which database they are for (P73).
+ * so each request is answered with timestamps that were allocated after it arrived (P10, early
+ * commit timestamp). It says with each answer which database they are for (P73, another database's
+ * oracle).
  */
 import { PercolatorError } from '../base/index.ts';
+import { checkOptions, CLOCK, FUNCTION, NAME, type OptionRules } from '../base/options.ts';
 import type { Timestamp } from '../bigtable/index.ts';
-import { type RpcServer, startServer, unary } from '../rpc/index.ts';
-import { checkOracle } from './identity.ts';
+import type { Health } from '../rpc/health.ts';
+import { SECURITY, startServer, unary } from '../rpc/index.ts';
+import type { RpcServer, ServerOptions } from '../rpc/rpc-server.ts';
+import { checkOracle } from './oracle-row.ts';
 import type { TimestampSource } from './oracle.ts';
 import {
   type AllocateRequest,
@@ -27,20 +31,26 @@ import {
 /** No batch is this large, so a larger count is a mistake. It could use up all 2^53 timestamps. */
 const COUNT_MAX = 100_000_000;
 
-export interface ServeOracleOptions {
-  /** Host and port. Default: a free port that can be reached from this machine only. */
-  readonly address?: string | undefined;
-}
+export type ServeOracleOptions = ServerOptions;
+
+const RULES: OptionRules<ServeOracleOptions> = {
+  address: NAME,
+  onWarning: FUNCTION,
+  clock: CLOCK,
+  ...SECURITY,
+};
 
 /**
  * Starts the server. It does not own the source: a caller whose source can be closed closes it
  * after the server.
- * @throws INVALID_ARGUMENT if the server cannot listen at the address
+ * @throws INVALID_ARGUMENT for a wrong option, or if the server cannot listen at the address;
+ *   PACKAGE_MISSING
  */
-export function serveOracle(
+export async function serveOracle(
   source: TimestampSource,
   options: ServeOracleOptions = {},
 ): Promise<RpcServer> {
+  checkOptions('serveOracle', options, RULES);
   const { Allocate, ReadHorizon, RaiseHorizon, AnnounceDrop } = answersFrom(source);
   const implementation = {
     Allocate: unary(Allocate),
@@ -48,7 +58,18 @@ export function serveOracle(
     RaiseHorizon: unary(RaiseHorizon),
     AnnounceDrop: unary(AnnounceDrop),
   };
-  return startServer(oracleService(), implementation, options.address);
+  return startServer(oracleService, implementation, options, healthFrom(source));
+}
+
+/** A standby is alive: it watches the lease. Only the oracle that holds it serves. */
+function healthFrom(source: TimestampSource): Health {
+  let hasEnded = false;
+  const end = (): void => {
+    hasEnded = true;
+  };
+  source.ended?.then(end, end);
+  const isServing = (): boolean => source.isLeased ?? true;
+  return { isAlive: () => !hasEnded, isServing, database: source.identity };
 }
 
 /** The answers to the methods of the service. */
@@ -72,6 +93,10 @@ export function answersFrom(source: TimestampSource): OracleAnswers {
     const epoch = before === 0 ? (source.epoch ?? 0) : before;
     return { epoch, identity: source.identity ?? '', ...answer };
   };
+  const horizonOf = (horizon: Timestamp): Omit<HorizonResponse, keyof OfOracle> => ({
+    horizon,
+    newest: source.newest ?? 0,
+  });
   const refuseOthers = ({ identity }: ChangeRequest): void => {
     if (identity !== '') checkOracle(identity, source.identity);
   };
@@ -83,12 +108,12 @@ export function answersFrom(source: TimestampSource): OracleAnswers {
       }
       return signed(() => source.allocate(count));
     },
-    ReadHorizon: () => signed(async () => ({ horizon: await source.readHorizon() })),
+    ReadHorizon: () => signed(async () => horizonOf(await source.readHorizon())),
     RaiseHorizon: (request) =>
       signed(async () => {
         refuseOthers(request);
         await refuseFuture(source, request.horizon);
-        return { horizon: await source.raiseHorizon(request.horizon) };
+        return horizonOf(await source.raiseHorizon(request.horizon));
       }),
     AnnounceDrop: (request) =>
       signed(async () => {

@@ -8,18 +8,17 @@ import { once } from 'node:events';
 import { type AddressInfo, createConnection, createServer, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { PercolatorError, systemClock } from '../base/index.ts';
-import { connect, type RpcServer } from '../rpc/index.ts';
+import { connect } from '../rpc/index.ts';
+import type { RpcServer } from '../rpc/rpc-server.ts';
 import { createMemoryBigtable, FaultyBigtable, VirtualClock } from '../testing/index.ts';
 import {
   type Allocation,
-  connectOracle,
   openAllocator,
-  type OracleClient,
-  type OracleClientOptions,
   openLeasedAllocator,
-  serveOracle,
   type TimestampSource,
 } from './index.ts';
+import { connectOracle, type OracleClient, type OracleClientOptions } from './client.ts';
+import { serveOracle } from './server.ts';
 import { oracleService } from './service.ts';
 
 test('callers of several clients get unique timestamps, each larger than all that were answered before', async (t) => {
@@ -303,7 +302,7 @@ for (const code of ['STORE_FULL', 'STORE_REFUSED', 'STORE_DAMAGED'] as const) {
 
 test('a request that is larger than gRPC allows is the mistake of its caller', async (t) => {
   const address = await serve(t, await openAllocator(createMemoryBigtable()));
-  const server = connect(address, oracleService(), { clock: systemClock });
+  const server = connect(address, oracleService, { clock: systemClock });
   t.after(() => server.close());
   const request = { horizon: 0, identity: 'x'.repeat(5_000_000) };
   const sent = server.call('RaiseHorizon', request, { deadlineMs: 60_000 });
@@ -328,6 +327,16 @@ test('closing a client answers its waiting callers, refuses later ones, and may 
   await client.close();
   await assert.rejects(waiting, { code: 'STORE_UNAVAILABLE' });
   await assert.rejects(client.next(), { code: 'STORE_CLOSED' });
+});
+
+test('closing a client while a caller rests between two attempts answers it likewise', async (t) => {
+  const scripted = new ScriptedSource();
+  const client = connectTo(t, [await serve(t, scripted)], { attemptMs: 5 });
+  const waiting = client.next();
+  await scripted.untilAsked(6);
+  await systemClock.sleep(40); // The sixth rest takes 100 ms.
+  await client.close();
+  await assert.rejects(waiting, { code: 'STORE_UNAVAILABLE' });
 });
 
 test('closing a client ends its connection', async (t) => {

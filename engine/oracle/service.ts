@@ -30,12 +30,15 @@ export interface RaiseHorizonRequest extends ChangeRequest {
 
 export interface HorizonResponse extends OfOracle {
   readonly horizon: number;
+  /** The newest timestamp that was handed out; 0 if that is not known. */
+  readonly newest: number;
 }
 
 export interface DropsResponse extends OfOracle {
   readonly drops: number;
 }
 
+/** @internal */
 export function oracleService(): ServiceDefinition {
   const file = new URL('oracle.proto', import.meta.url);
   return loadService(file, 'percolator.oracle.v1.TimestampOracle');

@@ -1,4 +1,6 @@
-/** The front door of calls between processes over gRPC. */
-export { connect, type RpcClient } from './client.ts';
-export { startServer, unary, type RpcServer } from './server.ts';
-export { loadService, methodOf } from './service.ts';
+/** The front door of calls between processes over gRPC; rpc-server.ts and tls.ts have its types. */
+export { connect, type RpcClient, type StreamLine } from './client.ts';
+export { endStream, startServer, unary } from './server.ts';
+export { type Role, ROLE } from './roles.ts';
+export { checkVersion, fullNameOf, loadService, methodOf, versioned } from './service.ts';
+export { SECURITY, type TlsIdentity } from './tls.ts';

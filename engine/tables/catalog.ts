@@ -14,11 +14,24 @@
  * count at the answer would not do: a table that was dropped while the read was in flight may be
  * among those that the answer calls existing.
  */
-import type { Bigtable } from '../bigtable/index.ts';
+import { answersTo } from '../bigtable/decorate.ts';
+import { type Bigtable, decorate } from '../bigtable/index.ts';
 import type { Identity } from '../oracle/index.ts';
-import type { Incarnation, TableCatalog } from '../transaction/index.ts';
-import { readDefinition, readDefinitions, type StoredDefinition } from './definition.ts';
-import { canBeStored, incarnationOf, storedName } from './names.ts';
+import {
+  type Incarnation,
+  isTableNotFound,
+  notifyTable,
+  type TableCatalog,
+} from '../transaction/index.ts';
+import {
+  readDefinition,
+  readDefinitions,
+  type StoredDefinition,
+  canBeStored,
+  companionOf,
+  incarnationOf,
+  storedName,
+} from './definition.ts';
 
 interface Caller {
   readonly tables: readonly string[];
@@ -134,7 +147,8 @@ export class StoredCatalog implements TableCatalog {
       );
       for (const caller of callers) caller.resolve(caller.tables.map((table) => seen.get(table)));
     } catch (error) {
-      // A database always has a table of definitions: a store without one is not that of it (P74).
+      // A database always has a table of definitions: a store without one is not that of it (P74,
+      // another store in place).
       const cause = await (this.#identity?.causeOf(error) ?? error);
       for (const { reject } of callers) reject(cause);
     }
@@ -151,4 +165,72 @@ function present(table: string, definition: StoredDefinition): Incarnation | und
   if (state !== 'there') return undefined;
   const stored = storedName(table, incarnation);
   return { table, stored, createdAt, observedColumns: new Set(observedColumns) };
+}
+
+/*
+ * The storage with tables by the users' names: used to scan, park and clear notifications, to list
+ * and replay parked cells, and to read a write record (observer/run-observer.ts).
+ *
+ *     t, t.notify ──▶ the current incarnation ──▶ the storage
+ *                       ▲                          │ no such table
+ *                       └──────── look again ◀─────┘
+ *
+ * Each call goes to the incarnation that this process knows, even if that one is already being
+ * dropped; only if it knows none, or the storage has no such table, is the present one looked up.
+ * For notifications any incarnation will do: a notification's timestamp tells which one it is meant
+ * for, because the notifications of an incarnation are younger than all notifications of the
+ * previous one. A cell is parked only where its notification is (observer/failures.ts).
+ * Transactions must not use this storage: they bind each table to one incarnation
+ * (transaction/bound-tables.ts).
+ */
+
+export function bigtableByUserName(store: Bigtable, catalog: TableCatalog): Bigtable {
+  const at = createLookup(catalog);
+  const checkAndMutateRow: Bigtable['checkAndMutateRow'] = (conditional) =>
+    at(conditional.table, (table) => store.checkAndMutateRow({ ...conditional, table }));
+  return decorate(store, {
+    checkAndMutateRow,
+    checkAndMutateRows: (conditionals) => answersTo(conditionals.map(checkAndMutateRow)),
+    readRow: (name, row, filters) => at(name, (table) => store.readRow(table, row, filters)),
+    readRows: (name, rows, filters) => at(name, (table) => store.readRows(table, rows, filters)),
+    readRange: (name, range, filters) =>
+      at(name, (table) => store.readRange(table, range, filters)),
+    sampleRowKeys: (name) => at(name, (table) => store.sampleRowKeys(table)),
+    async mutateRows(rows) {
+      await Promise.all(
+        [...Map.groupBy(rows, ({ table }) => table)].map(([name, group]) =>
+          at(name, (table) => store.mutateRows(group.map((row) => ({ ...row, table })))),
+        ),
+      );
+    },
+  });
+}
+
+/**
+ * Runs `call` with the storage's name of the table that users call `name`, or, if `name` is that of
+ * a companion, with the storage's name of the companion.
+ */
+type At = <T>(name: string, call: (stored: string) => Promise<T>) => Promise<T>;
+
+function createLookup(catalog: TableCatalog): At {
+  /**
+   * A call that the storage refuses because the table is missing was not applied, and may be
+   * repeated.
+   */
+  const withTable: At = async (table, call) => {
+    const known = catalog.known(table) ?? (await catalog.look([table]))[0];
+    try {
+      return await call(known?.stored ?? table);
+    } catch (error) {
+      if (!isTableNotFound(error)) throw error;
+      const [now] = await catalog.look([table]);
+      if (now === undefined || now.stored === known?.stored) throw error;
+      return call(now.stored);
+    }
+  };
+  return async (name, call) => {
+    const table = companionOf(name);
+    if (table === undefined) return withTable(name, call);
+    return withTable(table, (stored) => call(notifyTable(stored)));
+  };
 }

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { cell } from '../testing/index.ts';
 import {
-  type Held,
+  type HeldStep,
   isCommitOf,
-  type Process,
+  type SceneProcess,
   readsDefinitions,
-  Scene,
+  TableScene,
 } from '../testing/table-scene.ts';
 import type { CellAddress } from '../transaction/index.ts';
 
@@ -16,7 +16,7 @@ const U = cell('u/x');
 
 describe('P54: a commit confirms its tables when all its locks are held', () => {
   test('a drop announced before the confirmation fails the commit, and leaves nothing', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     for (const primary of [X, U]) {
@@ -35,7 +35,7 @@ describe('P54: a commit confirms its tables when all its locks are held', () => 
   });
 
   test('a drop announced after the confirmation waits for the commit', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     await scene.set(b, 'old', X, U);
@@ -54,7 +54,7 @@ describe('P54: a commit confirms its tables when all its locks are held', () => 
   });
 
   test('a table dropped and created again before the confirmation makes the transaction run again', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     await scene.set(b, 'old', X, U);
@@ -73,7 +73,7 @@ describe('P54: a commit confirms its tables when all its locks are held', () => 
   });
 
   test('a table that is only notified weakly is confirmed as well', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 'u');
     await scene.run(a.percolator.createTable('t', { observedColumns: ['c'] }));
@@ -81,7 +81,7 @@ describe('P54: a commit confirms its tables when all its locks are held', () => 
     const { held, writing } = await locked(scene, b, [U], [X]);
     const atTheLastStep = scene.holdNext(a, 'dropTable');
     const dropping = a.percolator.dropTable('t');
-    await scene.run(atTheLastStep.reached); // The storage would still take the mark.
+    await scene.run(atTheLastStep.reached); // The storage would still take the notification.
     held.release();
     await assert.rejects(scene.run(writing), { code: 'TABLE_NOT_FOUND' });
     atTheLastStep.release();
@@ -89,8 +89,8 @@ describe('P54: a commit confirms its tables when all its locks are held', () => 
     assert.equal(await scene.get(a, U), 'old');
   });
 
-  test('a weak mark for a table that was dropped and created again is set in the new one', async () => {
-    const scene = new Scene();
+  test('a weak notification for a table that was dropped and created again is set in the new one', async () => {
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 'u');
     await scene.run(a.percolator.createTable('t', { observedColumns: ['c'] }));
@@ -103,7 +103,7 @@ describe('P54: a commit confirms its tables when all its locks are held', () => 
   });
 
   test('the process that continues a drop announces it: the one that began it may have died', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b, c] = await scene.processes('a', 'b', 'c');
     await scene.create(a, 't', 'u');
     await scene.set(b, 'old', X, U);
@@ -124,7 +124,7 @@ describe('P54: a commit confirms its tables when all its locks are held', () => 
 
 describe('P54: a definition counts as read when the read was sent, not when it was answered', () => {
   test('so a drop in between makes the commit read it again', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     await scene.set(b, 'old', U);
@@ -151,7 +151,7 @@ describe('P54: a definition counts as read when the read was sent, not when it w
 
 describe('what confirming costs', () => {
   test('nothing until a table is dropped; then reads that commits at the same time share', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     await scene.set(b, 'old', X);
@@ -174,12 +174,12 @@ describe('what confirming costs', () => {
 
 /** A transaction that holds all its locks and waits before it asks for its commit timestamp. */
 async function locked(
-  scene: Scene,
-  process: Process,
+  scene: TableScene,
+  process: SceneProcess,
   cells: readonly CellAddress[],
   weak: readonly CellAddress[] = [],
-): Promise<{ readonly held: Held; readonly writing: Promise<void> }> {
-  let held: Held | undefined;
+): Promise<{ readonly held: HeldStep; readonly writing: Promise<void> }> {
+  let held: HeldStep | undefined;
   const writing = process.percolator.transact(async (transaction) => {
     for (const one of cells) transaction.set(one, 'new');
     for (const one of weak) transaction.notifyWeakly(one);

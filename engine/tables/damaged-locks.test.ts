@@ -6,14 +6,14 @@ import { test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
 import { cell } from '../testing/index.ts';
 import { lockOf } from '../testing/planting.ts';
-import { Scene } from '../testing/table-scene.ts';
+import { TableScene } from '../testing/table-scene.ts';
 import { everywhere, placeOf } from '../transaction/index.ts';
 
 const X = cell('t/x');
 const U = cell('u/x');
 
 test('a lock that cannot be decoded does not stop a drop, wherever it is', async () => {
-  const scene = new Scene();
+  const scene = new TableScene();
   const [a] = await scene.processes('a');
   await scene.create(a, 't', 'u');
   await scene.set(a, 'old', X, U);
@@ -26,7 +26,7 @@ test('a lock that cannot be decoded does not stop a drop, wherever it is', async
 });
 
 test('a lock whose primary has a lock that cannot be decoded is resolved by a drop', async () => {
-  const scene = new Scene();
+  const scene = new TableScene();
   const [a] = await scene.processes('a');
   await scene.create(a, 't', 'u');
   await plantLock(scene, 't/y', '{');
@@ -37,7 +37,7 @@ test('a lock whose primary has a lock that cannot be decoded is resolved by a dr
 });
 
 test('a lock whose primary cannot exist does not stop a drop', async () => {
-  const scene = new Scene();
+  const scene = new TableScene();
   const [a] = await scene.processes('a');
   await scene.create(a, 't', 'u');
   await scene.store.createTable('foreign', { families: ['foreign'] });
@@ -49,7 +49,7 @@ test('a lock whose primary cannot exist does not stop a drop', async () => {
 });
 
 test('a lock whose primary has a lock with another primary stops neither a writer nor a drop', async () => {
-  const scene = new Scene();
+  const scene = new TableScene();
   const [a] = await scene.processes('a');
   await scene.create(a, 't');
   await plantLock(scene, 't/y', lockOf('t/z', 'dead'));
@@ -62,7 +62,7 @@ test('a lock whose primary has a lock with another primary stops neither a write
 
 for (const other of ['nowhere/x', 'no name/x', 'foreign/x', 't/']) {
   test(`a lock whose primary has a lock with ${other} as its primary, which cannot be, does not stop a drop`, async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a] = await scene.processes('a');
     await scene.create(a, 't', 'u');
     await scene.store.createTable('foreign', { families: ['foreign'] });
@@ -85,7 +85,7 @@ for (const [what, { table, row, column }] of Object.entries({
   'no table': { ...X, table: '' },
 })) {
   test(`a lock whose primary has ${what} does not stop a drop`, async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a] = await scene.processes('a');
     await scene.create(a, 't');
     await plantLock(scene, 't/y', lockOf('', 'dead', { primary: [table, row, column] }));
@@ -99,7 +99,7 @@ for (const [what, { table, row, column }] of Object.entries({
 }
 
 test('a lock that the storage refuses to resolve at first is resolved by the next drop', async () => {
-  const scene = new Scene();
+  const scene = new TableScene();
   const [a] = await scene.processes('a');
   await scene.create(a, 't', 'u');
   await scene.set(a, 'old', X);
@@ -118,14 +118,14 @@ test('a lock that the storage refuses to resolve at first is resolved by the nex
   assert.deepEqual(await lockedRows(scene, 'u'), []);
 });
 
-async function plantLock(scene: Scene, name: string, text: string): Promise<void> {
+async function plantLock(scene: TableScene, name: string, text: string): Promise<void> {
   const { table, row, column } = cell(name);
   const value = Buffer.from(text);
   const lock = { kind: 'set', ...placeOf('lock', column), timestamp: 1, value } as const;
   await scene.store.mutateRows([{ table, row, mutations: [lock] }]);
 }
 
-async function lockedRows({ store }: Scene, table: string): Promise<readonly string[]> {
+async function lockedRows({ store }: TableScene, table: string): Promise<readonly string[]> {
   const rows = await store.readRange(table, { limit: 10 }, [everywhere('lock')]);
   return rows.map(({ key }) => key);
 }

@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
 import { cell } from '../testing/index.ts';
 import { lockOf } from '../testing/planting.ts';
-import { isCommitOf, Scene } from '../testing/table-scene.ts';
+import { isCommitOf, TableScene } from '../testing/table-scene.ts';
 import { placeOf } from '../transaction/index.ts';
 
 const X = cell('t/x');
@@ -15,7 +15,7 @@ const TIME_TO_LIVE_MS = 5_000;
 describe('P55: a drop waits for locks', () => {
   test('a confirmed writer that lives is waited for, and its writes to other tables stay', async () => {
     for (const primary of [X, U]) {
-      const scene = new Scene();
+      const scene = new TableScene();
       const [a, b] = await scene.processes('a', 'b');
       await scene.create(a, 't', 'u');
       await scene.set(a, 'old', X, U);
@@ -36,7 +36,7 @@ describe('P55: a drop waits for locks', () => {
   });
 
   test('a drop fails, and rolls back no confirmed writer, if the storage says by mistake that the table of its primary is missing', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     const held = scene.hold(b, isCommitOf('u'));
@@ -56,7 +56,7 @@ describe('P55: a drop waits for locks', () => {
   });
 
   test('a writer that keeps its lock for too long fails the drop, which may be called again', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     const transaction = await scene.run(b.percolator.begin());
@@ -73,7 +73,7 @@ describe('P55: a drop waits for locks', () => {
   });
 
   test('a process that died unnoticed with many locks is waited for once', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a] = await scene.processes('a');
     await scene.create(a, 't');
     for (const timestamp of [1, 2, 3, 4]) {

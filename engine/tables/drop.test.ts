@@ -4,7 +4,12 @@ import { describe, test } from 'node:test';
 import { hasCode, PercolatorError } from '../base/index.ts';
 import { cell, once } from '../testing/index.ts';
 import { lockOf } from '../testing/planting.ts';
-import { isCommitOf, type Process, readsDefinitions, Scene } from '../testing/table-scene.ts';
+import {
+  isCommitOf,
+  type SceneProcess,
+  readsDefinitions,
+  TableScene,
+} from '../testing/table-scene.ts';
 import { placeOf, everywhere, NOTIFY_FAMILIES, TABLE_FAMILIES } from '../transaction/index.ts';
 import { DEFINITION, readDefinition, TABLES_TABLE } from './definition.ts';
 
@@ -13,7 +18,7 @@ const U = cell('u/x');
 
 describe('P55: a drop ends every transaction that could commit to the table', () => {
   test('a writer that died after its commit point is rolled forward in all tables', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     await scene.set(a, 'old', X, U);
@@ -25,7 +30,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
   });
 
   test('a writer that died after its commit point is rolled forward also in a table with a damaged definition', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     await scene.drop(a, 't');
@@ -55,7 +60,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
     ['a collector', 'its definition and companion'],
   ] as const) {
     test(`a writer that died after its commit point is rolled forward by ${what} also in a table that lost ${lost}`, async () => {
-      const scene = new Scene();
+      const scene = new TableScene();
       const [a, b] = await scene.processes('a', 'b');
       await scene.store.createTable('foreign', { families: ['foreign'] });
       await scene.store.createTable('half', { families: TABLE_FAMILIES }); // Has no companion.
@@ -89,7 +94,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
   }
 
   test('a writer that died before its commit point is rolled back in all tables', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     await scene.set(a, 'old', X, U);
@@ -103,14 +108,14 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
   });
 
   test('a lock that comes after the drop belongs to a transaction that does not commit', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     await scene.set(a, 'old', X, U);
     const held = scene.hold(b, (call) => call.kind === 'mutation' && call.table === 'u');
     const writing = scene.write(b, 'new', X, U);
     await scene.run(held.reached);
-    // b's heartbeats wait for the held call: the drop takes b for dead, and rolls t/x back.
+    // b's heartbeats wait for the held call: the drop presumes b dead, and rolls t/x back.
     await scene.drop(a, 't');
     const after = scene.hold(b, readsDefinitions);
     held.release();
@@ -122,7 +127,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
   });
 
   test('a commit fails if it was sent before a drop and arrives after it', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     await scene.set(a, 'old', X, U);
@@ -136,7 +141,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
   });
 
   test('the outcome of a transaction whose primary was dropped with its table is refused, not guessed', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     b.store.loseAnswer((call) => isCommitOf('t')(call));
@@ -155,7 +160,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
   });
 
   test('a table that is missing by mistake proves nothing about a lock', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     await scene.set(a, 'old', X, U);
@@ -169,7 +174,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
   });
 
   test('a table that another program deleted can be dropped, whatever locks had their primary in it', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     await scene.set(a, 'old', X, U);
@@ -181,7 +186,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
   });
 
   test('a table can be dropped although another program deleted the primaries of its locks', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     await scene.dieAfterCommitPoint(b, 'new', U, X);
@@ -191,7 +196,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
   });
 
   test('a drop goes on when another table is dropped while it looks for locks there', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     const held = scene.hold(a, (call) => call.kind === 'read' && call.table === 'u');
@@ -204,7 +209,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
   });
 
   test('a collector goes on while a table is dropped', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     await scene.set(a, 'old', X, U);
@@ -222,7 +227,7 @@ describe('P55: a drop ends every transaction that could commit to the table', ()
 });
 
 test('P55: rows whose table is dropped between being read and being collected are ignored', async () => {
-  const scene = new Scene();
+  const scene = new TableScene();
   const [a] = await scene.processes('a');
   await scene.create(a, 't');
   for (const value of ['1', '2', '3']) await scene.set(a, value, X);
@@ -237,7 +242,7 @@ test('P55: rows whose table is dropped between being read and being collected ar
 });
 
 test('a drop fails, and can be repeated, if a table without a definition cannot be read: it may have locks', async () => {
-  const scene = new Scene();
+  const scene = new TableScene();
   const [a] = await scene.processes('a');
   await scene.create(a, 't');
   await scene.store.createTable('u', { families: TABLE_FAMILIES });
@@ -252,7 +257,7 @@ test('a drop fails, and can be repeated, if a table without a definition cannot 
 });
 
 test('a table of another program, which we may not read, stops neither a drop nor a collector', async () => {
-  const scene = new Scene();
+  const scene = new TableScene();
   await scene.store.createTable('foreign', { families: ['foreign'] });
   const [a] = await scene.processes('a');
   await scene.create(a, 't', 'u');
@@ -271,7 +276,7 @@ test('a table of another program, which we may not read, stops neither a drop no
 describe('dropping a table without a definition', () => {
   for (const foreign of ['x', 'x.notify']) {
     test(`is refused, and stops nothing else, if ${foreign} is not of Percolator’s form`, async () => {
-      const scene = new Scene();
+      const scene = new TableScene();
       await scene.store.createTable(foreign, { families: ['foreign'] });
       const [a] = await scene.processes('a');
       await scene.create(a, 't', 'u');
@@ -289,7 +294,7 @@ describe('dropping a table without a definition', () => {
     ['createTable', ['t.i2', 't.i2.notify']],
   ] as const) {
     test(`may end while another process checks the table for ${what}`, async () => {
-      const scene = new Scene();
+      const scene = new TableScene();
       await scene.store.createTable('t', { families: TABLE_FAMILIES });
       await scene.store.createTable('t.notify', { families: NOTIFY_FAMILIES });
       const [a, b] = await scene.processes('a', 'b');
@@ -305,7 +310,7 @@ describe('dropping a table without a definition', () => {
   }
 
   test('checks the companion even if another program deletes the table meanwhile', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     await scene.store.createTable('t', { families: TABLE_FAMILIES });
     await scene.store.createTable('t.notify', { families: ['foreign'] });
     const [a] = await scene.processes('a');
@@ -319,7 +324,7 @@ describe('dropping a table without a definition', () => {
   });
 
   test('fails if the storage lists it and does not find it', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     await scene.store.createTable('t', { families: TABLE_FAMILIES });
     const [a] = await scene.processes('a');
     a.store.beforeCall = ({ kind, table }) => {
@@ -335,7 +340,7 @@ describe('P55: an interrupted drop is continued', () => {
     test(`by the next ${resume}, after whichever mutation the first process died`, async () => {
       let steps = 1;
       for (let isDone = false; !isDone; steps++) {
-        const scene = new Scene();
+        const scene = new TableScene();
         const [a, b, c] = await scene.processes('a', 'b', 'c');
         await scene.create(a, 't', 'u');
         await scene.set(a, 'old', X, U);
@@ -359,7 +364,7 @@ describe('P55: an interrupted drop is continued', () => {
   }
 
   test('by two processes at the same time, and one that comes late harms nothing', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b, c] = await scene.processes('a', 'b', 'c');
     await scene.create(a, 't', 'u');
     await scene.set(a, 'old', X, U);
@@ -377,7 +382,7 @@ describe('P55: an interrupted drop is continued', () => {
   });
 
   test('also where the storage loses every answer about the definition', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a] = await scene.processes('a');
     a.store.loseAnswer(({ table }) => table === 'percolator-tables');
     await scene.create(a, 't');
@@ -390,7 +395,7 @@ describe('P55: an interrupted drop is continued', () => {
   });
 
   test('also where a request about the definition is lost, and comes again later', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     for (let i = 0; i < 4; i++) {
       delayNextStep(a);
@@ -407,8 +412,8 @@ describe('P55: an interrupted drop is continued', () => {
 });
 
 describe('locks whose primary’s table was dropped by a version that resolved no locks', () => {
-  async function stuck(): Promise<Scene> {
-    const scene = new Scene();
+  async function stuck(): Promise<TableScene> {
+    const scene = new TableScene();
     const [a] = await scene.processes('before');
     await scene.create(a, 'u');
     await scene.set(a, 'old', U);
@@ -430,7 +435,7 @@ describe('locks whose primary’s table was dropped by a version that resolved n
     return scene;
   }
 
-  const WAYS: Readonly<Record<string, (scene: Scene, a: Process) => Promise<unknown>>> = {
+  const WAYS: Readonly<Record<string, (scene: TableScene, a: SceneProcess) => Promise<unknown>>> = {
     'a read': (scene, a) => scene.get(a, U),
     'a scan': async (scene, a) => {
       await using snapshot = await scene.run(a.percolator.snapshot());
@@ -462,7 +467,7 @@ function unavailable(): PercolatorError {
 }
 
 /** The next request about a definition is lost, and comes again when duplicates are delivered. */
-function delayNextStep({ store }: Process): void {
+function delayNextStep({ store }: SceneProcess): void {
   store.duplicate(once(({ table }) => table === TABLES_TABLE));
   store.loseRequest(once(({ table }) => table === TABLES_TABLE));
 }

@@ -20,7 +20,7 @@
  * the table, and no lock elsewhere whose primary is in the table. Its other locks have their
  * primary elsewhere, which still tells their fate. Locks that appear later belong to transactions
  * that will not commit. If their primary was in the table, its absence is enough to roll them back
- * (P55).
+ * (P55, primaries dropped).
  *
  * The scan waits for locks whose owners live: they commit, or find the table dropped and roll back.
  * If an owner takes longer than `lockWaitMsMax`, the call fails with LOCKED; the table stays
@@ -58,12 +58,12 @@ import {
   allDefinitions,
   as,
   type Definition,
+  existingAmong,
+  hasForm,
+  laterIncarnation,
   readDefinition,
   type StoredDefinition,
-} from './definition.ts';
-import { existingAmong, hasForm } from './form.ts';
-import { laterIncarnation, whyLost } from './later-incarnation.ts';
-import {
+  whyLost,
   canBeStored,
   checkCanBeStored,
   checkName,
@@ -71,7 +71,7 @@ import {
   incarnationOf,
   isReserved,
   storedName,
-} from './names.ts';
+} from './definition.ts';
 
 /**
  * Drops the table with all that is in it; harmless if there is none.
@@ -184,7 +184,7 @@ export async function storedTables(store: Bigtable): Promise<readonly string[]> 
 
 /**
  * The storage's names of the tables whose locks may matter: those of `storedTables`, and tables of
- * our form without a definition, which may be taken over (create.ts). A missing companion changes
+ * our form without a definition, which may be taken over (tables.ts). A missing companion changes
  * nothing: fsck makes it, and then the table can be taken over.
  */
 export async function tablesWithLocks(store: Bigtable): Promise<readonly string[]> {
@@ -248,8 +248,8 @@ export function isIncarnation(stored: string, table: string): boolean {
 }
 
 /**
- * Locks, and at least one cell of every row: the newest write record and marker of each column.
- * Without these, the first batch of a table without locks would read the whole table.
+ * Locks, and at least one cell of every row: the newest write record and rollback record of each
+ * column. Without these, the first batch of a table without locks would read the whole table.
  */
 const LOCKS = [
   everywhere(LOCK),
@@ -353,7 +353,7 @@ async function isAlive(
 }
 
 /**
- * Whether the primary may be there all the same: the storage may have refused something else, or
+ * Whether the primary may still be there: the storage may have refused something else, or
  * says by mistake that the primary's table is missing.
  */
 async function mayBeThere(

@@ -9,14 +9,14 @@ import { decorate } from '../bigtable/index.ts';
 import { openBulkLoader } from '../bulk-load.ts';
 import { openPercolator } from '../percolator.ts';
 import { cell, createMemoryBigtable, VirtualClock } from '../testing/index.ts';
-import { Scene } from '../testing/table-scene.ts';
+import { TableScene } from '../testing/table-scene.ts';
 import { StoredCatalog } from './catalog.ts';
 
 const X = cell('t/x');
 
 describe('P52: a table that was created again is not mistaken for the one before', () => {
   test('a process that knew the old incarnation notifies observers of the new one', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't', 'u');
     await scene.set(b, '1', X);
@@ -28,7 +28,7 @@ describe('P52: a table that was created again is not mistaken for the one before
   });
 
   test('each incarnation has a name of its own in the storage; the first has the user’s', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a] = await scene.processes('a');
     await scene.create(a, 't');
     assert.equal(await a.percolator.storedName('t'), 't');
@@ -51,7 +51,7 @@ describe('P52: a table that was created again is not mistaken for the one before
   });
 
   test('the storage’s name is the present one, whatever this process knew', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't');
     assert.equal(await b.percolator.storedName('t'), 't');
@@ -62,7 +62,7 @@ describe('P52: a table that was created again is not mistaken for the one before
   });
 
   test('a worker continues with the new incarnation, and so does a list of parked cells', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.run(a.percolator.createTable('t', { observedColumns: ['c'] }));
     const runs: string[] = [];
@@ -92,7 +92,7 @@ describe('P52: a table that was created again is not mistaken for the one before
   });
 
   test('a cell whose observer fails after its table was created again is not parked in the new one', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     const create = (): Promise<void> =>
       scene.run(b.percolator.createTable('t', { observedColumns: ['c'] }));
@@ -117,7 +117,7 @@ describe('P52: a table that was created again is not mistaken for the one before
   });
 
   test('a bulk load does not continue in the new incarnation', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't');
     const loader = await scene.run(openBulkLoader(a.percolator));
@@ -135,7 +135,7 @@ describe('P52: a table that was created again is not mistaken for the one before
   });
 
   test('processes that create a table at the same time create one, even if their definitions differ', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const processes = await scene.processes('a', 'b', 'c');
     await scene.run(Promise.all(processes.map(({ percolator }) => percolator.createTable('t'))));
     assert.deepEqual(await scene.tables(), ['t', 't.notify']);
@@ -156,8 +156,8 @@ describe('P52: a table that was created again is not mistaken for the one before
     assert.deepEqual(await scene.tables(), ['t.i2', 't.i2.notify']);
   });
 
-  test('a creator that was taken for dead makes nothing that is used', async () => {
-    const scene = new Scene();
+  test('a creator that was presumed dead makes nothing that is used', async () => {
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     const held = scene.holdNext(a, 'createTable');
     const late = a.percolator.createTable('t');
@@ -172,7 +172,7 @@ describe('P52: a table that was created again is not mistaken for the one before
   });
 
   test('a caller stops waiting for a slow creator, even if its own calls fail in between', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     const held = scene.holdNext(a, 'createTable');
     const late = a.percolator.createTable('t');
@@ -199,9 +199,9 @@ describe('P52: a table that was created again is not mistaken for the one before
   });
 
   test('processes that create a table at the same time finish, although it takes longer than they wait at first', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const processes = await scene.processes('a', 'b', 'c');
-    // At first they wait for 120 s (waiting.ts).
+    // At first they wait for 120 s (administration.ts).
     for (const { before } of processes) before.createTable = () => scene.clock.sleep(150_000);
     const created = Promise.all(processes.map(({ percolator }) => percolator.createTable('t')));
     const isCreated = created.then(() => true);
@@ -211,7 +211,7 @@ describe('P52: a table that was created again is not mistaken for the one before
   });
 
   test('P60: a process whose token contains # knows its own failed attempt, and does not wait for it', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a] = await scene.processes('a#1');
     let steps = 0;
     a.store.beforeCall = ({ kind, table }) => {
@@ -254,7 +254,7 @@ describe('P52: a table that was created again is not mistaken for the one before
   });
 
   test('a creator that dies late leaves tables that fsck finds and removes', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     const held = scene.holdNext(a, 'createTable');
     void a.percolator.createTable('t').catch(() => {});
@@ -271,7 +271,7 @@ describe('P52: a table that was created again is not mistaken for the one before
   });
 
   test('impossible names, and those that could be mistaken for another table’s, are refused', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a] = await scene.processes('a');
     for (const name of [
       't.notify',
@@ -303,7 +303,7 @@ describe('P52: a table that was created again is not mistaken for the one before
   });
 
   test('a table whose name begins with - or ., from before such names were refused, is used on', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     await scene.plantTable('-t', { observedColumns: [] });
     const [a] = await scene.processes('a');
     await scene.create(a, '-t');
@@ -311,7 +311,7 @@ describe('P52: a table that was created again is not mistaken for the one before
   });
 
   test('a table named like an incarnation, before such names were refused, keeps its name', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     await scene.plantTable('t.i2', { observedColumns: [] });
     const [a] = await scene.processes('a');
     const old = cell('t.i2/x');
@@ -326,7 +326,7 @@ describe('P52: a table that was created again is not mistaken for the one before
   });
 
   test('a database from before there were incarnations is used as it is', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     await scene.plantTable('t', { observedColumns: ['c'] });
     const [a] = await scene.processes('a');
     await scene.set(a, '1', X);
@@ -339,7 +339,7 @@ describe('P52: a table that was created again is not mistaken for the one before
   });
 
   test('observed columns are compared one by one', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a] = await scene.processes('a');
     await scene.run(a.percolator.createTable('t', { observedColumns: ['a', 'b'] }));
     for (const observedColumns of [['a\0b'], ['a'], ['a', 'b', 'c'], []]) {
@@ -351,7 +351,7 @@ describe('P52: a table that was created again is not mistaken for the one before
 
   test('a table of the same name that is not of Percolator’s form is left alone', async () => {
     for (const foreign of ['t', 't.notify']) {
-      const scene = new Scene();
+      const scene = new TableScene();
       await scene.store.createTable(foreign, { families: ['foreign'] });
       const [a] = await scene.processes('a');
       for (let i = 0; i < 2; i++) {
@@ -362,7 +362,7 @@ describe('P52: a table that was created again is not mistaken for the one before
   });
 
   test('a table with impossible splits takes no number', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a] = await scene.processes('a');
     const impossible = a.percolator.createTable('t', { splits: [''] });
     await assert.rejects(scene.run(impossible), { code: 'INVALID_ARGUMENT' });
@@ -372,7 +372,7 @@ describe('P52: a table that was created again is not mistaken for the one before
   });
 
   test('a table whose next incarnation would have too long a name is refused, and takes no number', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const table = 't'.repeat(37);
     const last = { state: 'gone', incarnation: 9_999, observedColumns: [], createdAt: 1 };
     await scene.plantTable(table, last);
@@ -383,7 +383,7 @@ describe('P52: a table that was created again is not mistaken for the one before
   });
 
   test('a process does not remember the names of tables that never existed', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a] = await scene.processes('a');
     await scene.create(a, 't');
     const catalog = new StoredCatalog(scene.store, { drops: 0 });
@@ -408,7 +408,7 @@ describe('P53: a snapshot older than a table sees nothing of it and is refused',
   for (const knows of [true, false]) {
     const who = knows ? 'that knew the old incarnation' : 'that did not know it';
     test(`in a process ${who}`, async () => {
-      const scene = new Scene();
+      const scene = new TableScene();
       const [a, b] = await scene.processes('a', 'b');
       await scene.create(a, 't');
       await scene.set(a, 'old', X);
@@ -435,7 +435,7 @@ describe('P53: a snapshot older than a table sees nothing of it and is refused',
   }
 
   test('a snapshot that has read the old incarnation is not shown the new one', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't');
     await scene.set(a, 'old', X, cell('t/y'));
@@ -449,7 +449,7 @@ describe('P53: a snapshot older than a table sees nothing of it and is refused',
   });
 
   test('a commit to the old incarnation fails, although a read of its transaction finds the new one meanwhile', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't');
     const transaction = await scene.run(b.percolator.begin());
@@ -470,7 +470,7 @@ describe('P53: a snapshot older than a table sees nothing of it and is refused',
   });
 
   test('a new snapshot sees the new incarnation, also in a process that knew the old one', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't');
     await scene.get(b, X);
@@ -483,7 +483,7 @@ describe('P53: a snapshot older than a table sees nothing of it and is refused',
   });
 
   test('a transaction that finds its table younger than its snapshot is run again', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     await scene.create(a, 't');
     await scene.set(b, 'old', X);

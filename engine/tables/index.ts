@@ -1,14 +1,15 @@
 /** The front door of tables: definitions, creating and dropping. Start reading at definition.ts. */
-export { StoredCatalog } from './catalog.ts';
-export type { TableDefinition } from './create.ts';
+export { bigtableByUserName, StoredCatalog } from './catalog.ts';
 export {
   allDefinitions,
+  checkCanBeStored,
+  companionOf,
   createTablesTable,
+  incarnationOf,
   type StoredDefinition,
+  storedName,
   TABLES_TABLE,
+  whyLost,
 } from './definition.ts';
 export { isIncarnation, isOurs } from './drop.ts';
-export { whyLost } from './later-incarnation.ts';
-export { checkCanBeStored, companionOf, incarnationOf, storedName } from './names.ts';
-export { namedBigtable } from './named-bigtable.ts';
-export { findIncarnation, Tables } from './tables.ts';
+export { findIncarnation, TableAdministration, type TableDefinition } from './tables.ts';

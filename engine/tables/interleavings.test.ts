@@ -12,7 +12,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRandom, isRetryable, PercolatorError, type Random } from '../base/index.ts';
-import { answersTo } from '../bigtable/answers.ts';
+import { answersTo } from '../bigtable/decorate.ts';
 import { type Bigtable, decorate, type Timestamp } from '../bigtable/index.ts';
 import { batchTimestamps, openAllocator, withNext } from '../oracle/index.ts';
 import { openPercolator, type Percolator } from '../percolator.ts';
@@ -30,7 +30,7 @@ describe('tables that are created and dropped while they are written', () => {
   let read = 0;
   for (let seed = FIRST; seed < FIRST + SEEDS; seed++) {
     test(`seed ${seed}`, async () => {
-      const run = new Run(seed);
+      const run = new InterleavedRun(seed);
       await run.clock.runUntil(run.all());
       assert.deepEqual(run.wrong, []);
       committed += run.committedCount;
@@ -43,7 +43,7 @@ describe('tables that are created and dropped while they are written', () => {
   });
 });
 
-class Run {
+class InterleavedRun {
   readonly clock: VirtualClock = new VirtualClock();
   readonly wrong: string[] = [];
   readonly #random: Random;

@@ -6,7 +6,7 @@ import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
 import { fsck } from '../fsck.ts';
 import { cell } from '../testing/index.ts';
-import { type Process, Scene } from '../testing/table-scene.ts';
+import { type SceneProcess, TableScene } from '../testing/table-scene.ts';
 import { NOTIFY_FAMILIES, TABLE_FAMILIES } from '../transaction/index.ts';
 import { DEFINITION, TABLES_TABLE } from './definition.ts';
 
@@ -14,7 +14,7 @@ const X = cell('t/x');
 const U = cell('u/x');
 
 test('P52: a process that knew the lost definition takes the table over with other observed columns', async () => {
-  const scene = new Scene();
+  const scene = new TableScene();
   const [a] = await scene.processes('a');
   await scene.create(a, 't');
   await scene.set(a, '1', X);
@@ -25,7 +25,7 @@ test('P52: a process that knew the lost definition takes the table over with oth
 });
 
 test('P54: a drop of a table without a definition fails commits of processes that knew the lost one', async () => {
-  const scene = new Scene();
+  const scene = new TableScene();
   const [a, b] = await scene.processes('a', 'b');
   await scene.create(a, 't', 'u');
   await scene.set(b, 'old', X, U);
@@ -41,7 +41,7 @@ test('P54: a drop of a table without a definition fails commits of processes tha
 });
 
 test('P52: a table whose lost definition said that it was dropped is created, and used at once', async () => {
-  const scene = new Scene();
+  const scene = new TableScene();
   const [a] = await scene.processes('a');
   await scene.create(a, 't');
   await scene.drop(a, 't');
@@ -52,7 +52,7 @@ test('P52: a table whose lost definition said that it was dropped is created, an
 });
 
 test('P52: a process that knew that a table was dropped uses the one that another process made anew', async () => {
-  const scene = new Scene();
+  const scene = new TableScene();
   const [a, b, c] = await scene.processes('a', 'b', 'c');
   await scene.create(a, 't');
   for (const value of ['1', '2', '3']) await scene.set(a, value, X);
@@ -65,7 +65,7 @@ test('P52: a process that knew that a table was dropped uses the one that anothe
 });
 
 test('P52: a table is neither made anew nor dropped while a later incarnation exists whose definition was lost', async () => {
-  const scene = new Scene();
+  const scene = new TableScene();
   const [a, b, c] = await scene.processes('a', 'b', 'c');
   for (const stored of ['t', 't.i2']) {
     await scene.create(a, 't');
@@ -92,7 +92,7 @@ test('P52: a table is neither made anew nor dropped while a later incarnation ex
 });
 
 test('a table of another program that is called like a later incarnation is no obstacle', async () => {
-  const scene = new Scene();
+  const scene = new TableScene();
   await scene.store.createTable('t.i2', { families: ['foreign'] });
   const [a] = await scene.processes('a');
   await scene.create(a, 't');
@@ -104,7 +104,7 @@ for (const [use, left] of [
   ['dropTable', []],
 ] as const) {
   test(`a table that another process creates anew while ${use} looks for lost definitions is found`, async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     let isFirst = true;
     b.store.afterCall = async ({ table }) => {
@@ -119,7 +119,7 @@ for (const [use, left] of [
   });
 }
 
-async function loseDefinition({ store }: Scene): Promise<void> {
+async function loseDefinition({ store }: TableScene): Promise<void> {
   const erase = { kind: 'erase', ...DEFINITION, from: 0, to: 1_000 } as const;
   await store.mutateRows([{ table: TABLES_TABLE, row: 't', mutations: [erase] }]);
 }
@@ -129,8 +129,8 @@ describe('tables that exist without a definition', () => {
    * A database that has lost the definition of its table `t`, in which there is a value; and one of
    * its processes.
    */
-  async function orphaned(): Promise<{ readonly scene: Scene; readonly b: Process }> {
-    const scene = new Scene();
+  async function orphaned(): Promise<{ readonly scene: TableScene; readonly b: SceneProcess }> {
+    const scene = new TableScene();
     const [a] = await scene.processes('a');
     await scene.create(a, 't');
     await scene.set(a, 'kept', X);
@@ -141,7 +141,7 @@ describe('tables that exist without a definition', () => {
     return { scene, b };
   }
 
-  async function assertKept(scene: Scene, process: Process): Promise<void> {
+  async function assertKept(scene: TableScene, process: SceneProcess): Promise<void> {
     assert.equal(await scene.get(process, X), 'kept');
     assert.deepEqual(await scene.tables(), ['t', 't.notify']);
     assert.deepEqual(await scene.findings(), []);
@@ -217,7 +217,7 @@ describe('tables that exist without a definition', () => {
   });
 
   test('are not those that another process is making', async () => {
-    const scene = new Scene();
+    const scene = new TableScene();
     const [a, b] = await scene.processes('a', 'b');
     const [answer, half] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     b.store.afterCall = async ({ table }) => {
@@ -251,7 +251,7 @@ const DAMAGED = [
 ];
 
 test('a definition that cannot be decoded is named, and nothing is built on it', async () => {
-  const scene = new Scene();
+  const scene = new TableScene();
   const [a, b] = await scene.processes('a', 'b');
   await scene.create(a, 't');
   for (const damage of DAMAGED) {

@@ -7,7 +7,12 @@ import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
 import { fsck } from '../fsck.ts';
 import { cell } from '../testing/index.ts';
-import { isCommitOf, type Process, readsDefinitions, Scene } from '../testing/table-scene.ts';
+import {
+  isCommitOf,
+  type SceneProcess,
+  readsDefinitions,
+  TableScene,
+} from '../testing/table-scene.ts';
 import { NOTIFY_FAMILIES, TABLE_FAMILIES } from '../transaction/index.ts';
 import { DEFINITION, step, TABLES_TABLE } from './definition.ts';
 
@@ -19,10 +24,10 @@ const X = cell('t/x');
 async function open<const N extends readonly string[]>(
   ...names: N
 ): Promise<{
-  readonly scene: Scene;
-  readonly processes: { -readonly [K in keyof N]: Process };
+  readonly scene: TableScene;
+  readonly processes: { -readonly [K in keyof N]: SceneProcess };
 }> {
-  const scene = new Scene();
+  const scene = new TableScene();
   await scene.plantTable('t.i2', { observedColumns: [] });
   return { scene, processes: await scene.processes(...names) };
 }
@@ -84,7 +89,7 @@ for (const [other, what] of [
   });
 }
 
-async function makeOther(scene: Scene, process: Process, which: string): Promise<void> {
+async function makeOther(scene: TableScene, process: SceneProcess, which: string): Promise<void> {
   if (which === 'nothing') return;
   await scene.create(process, 't');
   if (which === 'first incarnation') return;
@@ -154,7 +159,7 @@ test('such a table that was made too late to be dropped is found by fsck', async
   assert.deepEqual(await scene.tables(), ['t', 't.notify']);
 });
 
-async function makeTables({ store }: Scene): Promise<void> {
+async function makeTables({ store }: TableScene): Promise<void> {
   await store.createTable('t.i2', { families: TABLE_FAMILIES });
   await store.createTable('t.i2.notify', { families: NOTIFY_FAMILIES });
 }

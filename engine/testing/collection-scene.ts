@@ -5,8 +5,8 @@
 import { LeaseWatch } from '../leases/index.ts';
 import {
   cell,
-  type Client,
-  type ClientOptions,
+  type TestClient,
+  type TestClientOptions,
   type DatabaseOptions,
   openTestDatabase,
   type TestDatabase,
@@ -19,9 +19,9 @@ import { type CollectorOptions, settingsOf } from '../garbage-collection/options
 export const LEASE_MS = 30_000;
 export const MESSAGE_LIFETIME_MS = 60_000;
 
-export class Scene {
+export class CollectionScene {
   readonly database: TestDatabase;
-  readonly collector: Client;
+  readonly collector: TestClient;
   readonly services: CollectorServices;
 
   constructor(database: TestDatabase) {
@@ -34,7 +34,7 @@ export class Scene {
     };
   }
 
-  client(name: string, options: ClientOptions = {}): Client {
+  client(name: string, options: TestClientOptions = {}): TestClient {
     return this.database.client(name, options);
   }
 
@@ -47,7 +47,7 @@ export class Scene {
    * From now on the process cannot renew its lease. Waits until the collector takes the lease for
    * ended. The function that it returns lets the process renew its lease again.
    */
-  async lapse(client: Client): Promise<() => void> {
+  async lapse(client: TestClient): Promise<() => void> {
     let isLost = true;
     client.leaseStore.loseRequest(() => isLost);
     await this.services.watch.liveLeases();
@@ -88,8 +88,8 @@ export class Scene {
   }
 }
 
-export async function openScene(options: DatabaseOptions = {}): Promise<Scene> {
-  return new Scene(await openTestDatabase(options));
+export async function openScene(options: DatabaseOptions = {}): Promise<CollectionScene> {
+  return new CollectionScene(await openTestDatabase(options));
 }
 
 export async function get(reader: Reader, name: string): Promise<string | undefined> {

@@ -13,23 +13,23 @@ import { describe, test } from 'node:test';
 import { isOf, transact } from '../transaction/index.ts';
 import {
   cell,
-  type Client,
+  type TestClient,
   type DatabaseOptions,
   put,
   type TestDatabase,
-  type Values,
+  type CellTexts,
 } from './database.ts';
-import type { Call } from './faulty-bigtable.ts';
+import type { WatchedCall } from './faulty-bigtable.ts';
 
-interface Shape {
+interface CrashShape {
   readonly name: string;
-  readonly values: Values;
+  readonly values: CellTexts;
   /** Cells that the transaction locks and does not write. */
   readonly locked?: readonly string[];
 }
 
 /** The primary is `p`; every cell begins as `old`. */
-const SHAPES: readonly Shape[] = [
+const SHAPES: readonly CrashShape[] = [
   { name: 'one row', values: { p: 'new' } },
   { name: 'one row with three cells', values: { p: 'new', 'p:b': 'new', 'p:d': undefined } },
   { name: 'two rows', values: { p: 'new', x: 'new' } },
@@ -46,18 +46,18 @@ interface Crash {
 }
 
 /** A database in which client A has run a transaction, and crashed in it but for a dry run. */
-interface Scene {
+interface CrashScene {
   readonly database: TestDatabase;
-  readonly client: Client;
+  readonly client: TestClient;
   /** Undefined in a dry run. */
   readonly crash: Crash | undefined;
   /** Whether the commit point was passed. */
   readonly committed: boolean;
 }
 
-type Recovery = (database: TestDatabase, names: readonly string[]) => Promise<void>;
+type CrashRecovery = (database: TestDatabase, names: readonly string[]) => Promise<void>;
 
-const RECOVERIES: Readonly<Record<string, Recovery>> = {
+const RECOVERIES: Readonly<Record<string, CrashRecovery>> = {
   'a reader that knows the owner is dead': async (database, names) => {
     database.bury('A');
     await database.client('B').read(names);
@@ -99,7 +99,7 @@ const RECOVERIES: Readonly<Record<string, Recovery>> = {
 };
 
 /** Locks every cell, which changes nothing. */
-async function lockAll(client: Client, names: readonly string[]): Promise<void> {
+async function lockAll(client: TestClient, names: readonly string[]): Promise<void> {
   await transact(client.context, async (transaction) => {
     for (const name of names) await transaction.lock(cell(name));
   });
@@ -124,7 +124,7 @@ export function crashSuite(open: OpenDatabase, chosen: CrashSuiteOptions = {}): 
   }
 }
 
-function claimOutcome(open: OpenDatabase, shape: Shape, recoveries: readonly string[]): void {
+function claimOutcome(open: OpenDatabase, shape: CrashShape, recoveries: readonly string[]): void {
   for (const name of recoveries) {
     const recover = RECOVERIES[name];
     assert.ok(recover !== undefined, `there is a recovery by ${name}`);
@@ -180,7 +180,11 @@ function claimOutcome(open: OpenDatabase, shape: Shape, recoveries: readonly str
 }
 
 /** Runs the shape's transaction as client A, which crashes at `crash`; undefined: a dry run. */
-async function crashed(open: OpenDatabase, shape: Shape, crash: Crash | undefined): Promise<Scene> {
+async function crashed(
+  open: OpenDatabase,
+  shape: CrashShape,
+  crash: Crash | undefined,
+): Promise<CrashScene> {
   const database = await open({ observed: ['seen'] });
   const old = Object.fromEntries(namesOf(shape).map((name) => [name, 'old']));
   await database.client('setup').write(old);
@@ -201,7 +205,7 @@ async function crashed(open: OpenDatabase, shape: Shape, crash: Crash | undefine
 }
 
 /** Every place to crash, found by running the transaction once without a crash. */
-async function crashesOf(open: OpenDatabase, shape: Shape): Promise<readonly Crash[]> {
+async function crashesOf(open: OpenDatabase, shape: CrashShape): Promise<readonly Crash[]> {
   const { client, committed } = await crashed(open, shape, undefined);
   const mutations = client.store.trace.filter((call) => call.kind === 'mutation');
   assert.ok(committed && mutations.length >= 2);
@@ -211,15 +215,15 @@ async function crashesOf(open: OpenDatabase, shape: Shape): Promise<readonly Cra
   ]);
 }
 
-function isCommitPoint(call: Call): boolean {
+function isCommitPoint(call: WatchedCall): boolean {
   if (call.kind !== 'mutation') return false;
   const { table, row, mutations } = call;
   return table === 't' && row === 'p' && mutations.some((one) => isOf('write', one));
 }
 
 async function assertOutcome(
-  { database, client: dead, crash, committed }: Scene,
-  shape: Shape,
+  { database, client: dead, crash, committed }: CrashScene,
+  shape: CrashShape,
 ): Promise<void> {
   const names = namesOf(shape);
   const old = Object.fromEntries(names.map((name) => [name, 'old']));
@@ -237,6 +241,6 @@ async function allLocks(database: TestDatabase): Promise<readonly string[]> {
   return [...(await database.locks('t')), ...(await database.locks('u'))];
 }
 
-function namesOf({ values, locked = [] }: Shape): readonly string[] {
+function namesOf({ values, locked = [] }: CrashShape): readonly string[] {
   return [...Object.keys(values), ...locked];
 }

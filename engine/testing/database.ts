@@ -28,7 +28,7 @@ import {
   createContext,
   DATA,
   everywhere,
-  isMark,
+  isNotification,
   isOf,
   kindOf,
   LOCK,
@@ -69,7 +69,7 @@ export interface DatabaseOptions {
 /**
  * Values by cell name; undefined means a cell without a value in a read, and a delete in a write.
  */
-export type Values = Readonly<Record<string, string | undefined>>;
+export type CellTexts = Readonly<Record<string, string | undefined>>;
 
 export class TestDatabase {
   readonly store: Bigtable;
@@ -84,14 +84,15 @@ export class TestDatabase {
     this.store = options.store ?? createMemoryBigtable(options);
   }
 
-  client(name: string, options: ClientOptions = {}): Client {
+  client(name: string, options: TestClientOptions = {}): TestClient {
     const { clock = this.#options.clock ?? this.clock, batching, ordered, ...given } = options;
     const store = new FaultyBigtable(this.store, ordered === undefined ? {} : { ordered });
     const leaseStore = new FaultyBigtable(this.store);
-    const withMarks = batching === undefined ? 'off' : { ...batching, isUrgent: isMark };
+    const withNotifications =
+      batching === undefined ? 'off' : { ...batching, isUrgent: isNotification };
     const services = {
-      store: batchBigtable(store, clock, withMarks).store,
-      direct: store,
+      store: batchBigtable(store, clock, withNotifications).store,
+      unbatchedStore: store,
       oracle: this.oracle,
       clock,
       random: createRandom(this.#options.seed ?? 1).fork(name),
@@ -104,7 +105,7 @@ export class TestDatabase {
         return this.#options.observed?.includes(column) === true;
       },
     };
-    return new Client(store, leaseStore, createContext(services, given));
+    return new TestClient(store, leaseStore, createContext(services, given));
   }
 
   /** Lets virtual time pass until the promise settles; real time passes on its own. */
@@ -137,8 +138,8 @@ export class TestDatabase {
     return rows.flatMap(({ key, cells }) => cells.map((lock) => `${key}:${columnOf(lock)}`));
   }
 
-  /** The marks of a table's notifications, as `family row:column@timestamp`. */
-  async marks(table = 't'): Promise<readonly string[]> {
+  /** The notifications of a table, as `family row:column@timestamp`. */
+  async notifications(table = 't'): Promise<readonly string[]> {
     const families = NOTIFY_FAMILIES.map((family) => ({ family }));
     const rows = await this.store.readRange(notifyTable(table), { limit: 1_000_000 }, families);
     return rows.flatMap(({ key, cells }) =>
@@ -147,7 +148,7 @@ export class TestDatabase {
   }
 }
 
-export interface ClientOptions extends OptionsGiven {
+export interface TestClientOptions extends OptionsGiven {
   readonly clock?: Clock | undefined;
   /** Whether the store keeps the order in which mutations were sent. Default: its manifest's. */
   readonly ordered?: boolean | undefined;
@@ -155,7 +156,7 @@ export interface ClientOptions extends OptionsGiven {
   readonly batching?: BatchingOptions | undefined;
 }
 
-export class Client {
+export class TestClient {
   readonly store: FaultyBigtable;
   /**
    * The connection of the lease: separate, so that the n-th mutation of `store` is a transaction's.
@@ -174,7 +175,7 @@ export class Client {
   }
 
   /** One transaction that writes the values; resolves with its commit timestamp, after phase 2. */
-  async write(values: Values): Promise<Timestamp> {
+  async write(values: CellTexts): Promise<Timestamp> {
     const transaction = await this.begin();
     put(transaction, values);
     const committed = await transaction.commit();
@@ -183,7 +184,7 @@ export class Client {
   }
 
   /** The values at a timestamp, or of the present. */
-  async read(names: readonly string[], at?: Timestamp): Promise<Values> {
+  async read(names: readonly string[], at?: Timestamp): Promise<CellTexts> {
     await using reader = await snapshotAt(this.context, at);
     const values = await reader.getMany(names.map(cell));
     return Object.fromEntries(names.map((name, i) => [name, values[i]?.toString()]));
@@ -228,7 +229,7 @@ export function cell(name: string): CellAddress {
 }
 
 /** Buffers the writes; undefined deletes. */
-export function put(transaction: Transaction, values: Values): void {
+export function put(transaction: Transaction, values: CellTexts): void {
   for (const [name, value] of Object.entries(values)) {
     if (value === undefined) transaction.delete(cell(name));
     else transaction.set(cell(name), value);

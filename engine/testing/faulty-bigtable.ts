@@ -49,7 +49,7 @@ export interface MutationCall {
   readonly mutations: readonly Mutation[];
 }
 
-export type Call = ReadCall | MutationCall;
+export type WatchedCall = ReadCall | MutationCall;
 
 type MutationPredicate = (call: MutationCall) => boolean;
 
@@ -64,14 +64,14 @@ export class CrashedError extends Error {
 export class FaultyBigtable implements Bigtable {
   readonly manifest: Manifest;
   /** Every read and mutation before the crash, oldest first, also those that were lost. */
-  readonly trace: Call[] = [];
+  readonly trace: WatchedCall[] = [];
   /** Awaited before a call is delivered. It must not wait for a mutation of this same client. */
-  beforeCall: ((call: Call) => Promise<void> | void) | undefined;
+  beforeCall: ((call: WatchedCall) => Promise<void> | void) | undefined;
   /**
    * Awaited after a call has succeeded and before its caller is answered. Like `beforeCall`, it
    * must not wait for a mutation of this client.
    */
-  afterCall: ((call: Call) => Promise<void> | void) | undefined;
+  afterCall: ((call: WatchedCall) => Promise<void> | void) | undefined;
 
   readonly #store: Bigtable;
   readonly #losesAnswer: MutationPredicate[] = [];

@@ -7,7 +7,7 @@ export {
   CrashedError,
   FaultyBigtable,
   once,
-  type Call,
+  type WatchedCall,
   type MutationCall,
   type ReadCall,
 } from './faulty-bigtable.ts';
@@ -17,13 +17,13 @@ export { SimulatedDisk, type DiskFailure, type DiskOperation } from './simulated
 export { ScriptedOracle } from './scripted-oracle.ts';
 export {
   cell,
-  type Client,
-  type ClientOptions,
+  type TestClient,
+  type TestClientOptions,
   type DatabaseOptions,
   openTestDatabase,
   put,
   type TestDatabase,
-  type Values,
+  type CellTexts,
 } from './database.ts';
 export { temporaryFolder } from './temporary-folder.ts';
 export {
@@ -35,4 +35,4 @@ export {
   JavaProcesses,
   startNameNode,
   writeSite,
-} from '../bigtable/index.ts';
+} from '../bigtable/hbase/index.ts';

@@ -17,9 +17,9 @@ import type {
   RowMutation,
   TableSchema,
 } from '../bigtable/index.ts';
-import { answersTo } from '../bigtable/answers.ts';
+import { answersTo } from '../bigtable/decorate.ts';
 import {
-  invalid,
+  validateCases,
   validateFilter,
   validateMutation,
   validateRange,
@@ -152,9 +152,7 @@ class MemoryBigtable implements Bigtable {
 
   #validateConditional(conditional: ConditionalRowMutation): void {
     const { table, row, anyOf, ifFound = [], ifNotFound = [] } = conditional;
-    if (ifFound.length + ifNotFound.length === 0) {
-      throw invalid('a conditional mutation must mutate in some case');
-    }
+    validateCases(conditional);
     this.#validateRowMutation({ table, row, mutations: [...ifFound, ...ifNotFound] });
     this.#validateFilters(table, anyOf);
   }

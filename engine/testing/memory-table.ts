@@ -6,7 +6,7 @@
  * Nothing here is shared with the embedded store, neither its key encoding nor its order of bytes,
  * so that the two agree only if both are right.
  */
-import { PercolatorError, unreachable } from '../base/index.ts';
+import { compareTexts, PercolatorError, unreachable } from '../base/index.ts';
 import {
   TIMESTAMP_MAX,
   type Cell,
@@ -19,13 +19,13 @@ import {
 } from '../bigtable/index.ts';
 
 /** The cells of each column of a row, by `nameOf`; no column without cells. */
-type Columns = Map<string, readonly Cell[]>;
+type MemoryColumns = Map<string, readonly Cell[]>;
 
 type Erase = Extract<Mutation, { readonly kind: 'erase' }>;
 
 export class MemoryTable {
   readonly schema: TableSchema;
-  readonly #rows = new Map<string, Columns>();
+  readonly #rows = new Map<string, MemoryColumns>();
   /** In the order of their UTF-8 bytes. Invariant: the keys of `#rows`, each once. */
   readonly #keys: string[] = [];
   /** Each row's erases, if they also hide what is set later; otherwise undefined. */
@@ -40,7 +40,7 @@ export class MemoryTable {
   }
 
   readRow(key: string, filters: readonly CellFilter[]): Row | undefined {
-    const columns: Columns = this.#rows.get(key) ?? new Map();
+    const columns: MemoryColumns = this.#rows.get(key) ?? new Map();
     const cells = filters.flatMap((filter) => choose(columns, filter));
     return cells.length === 0 ? undefined : { key, cells: cells.map(copyOf) };
   }
@@ -61,7 +61,7 @@ export class MemoryTable {
 
   /** Applies the mutations in the order given; a row without cells does not exist. */
   mutateRow(key: string, mutations: readonly Mutation[]): void {
-    const columns: Columns = this.#rows.get(key) ?? new Map();
+    const columns: MemoryColumns = this.#rows.get(key) ?? new Map();
     for (const mutation of this.#unhidden(key, mutations)) apply(columns, mutation);
     const position = this.#position(key);
     const existed = this.#keys[position] === key;
@@ -117,11 +117,11 @@ export class MemoryTable {
 
 /** Order of the UTF-8 bytes. JavaScript's own order of strings puts U+10000 before U+FFFF. */
 export function compareUtf8(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+  return compareTexts(a, b);
 }
 
 /** The cells that pass, by qualifier, then newest first, with at most `versions` of each column. */
-function choose(columns: Columns, filter: CellFilter): readonly Cell[] {
+function choose(columns: MemoryColumns, filter: CellFilter): readonly Cell[] {
   const { family, qualifier, versions = Infinity } = filter;
   const cells =
     qualifier === undefined
@@ -152,7 +152,7 @@ function byColumnThenNewest(a: Cell, b: Cell): number {
 }
 
 /** Changes the one column of the row that the mutation is about. */
-function apply(columns: Columns, mutation: Mutation): void {
+function apply(columns: MemoryColumns, mutation: Mutation): void {
   const name = nameOf(mutation);
   const cells = applied(columns.get(name) ?? [], mutation);
   if (cells.length > 0) columns.set(name, cells);

@@ -3,13 +3,13 @@
  * (audit/planted.test.ts).
  */
 import type { AuditedTable } from '../audit/index.ts';
-import type { Client, TestDatabase } from './database.ts';
+import type { TestClient, TestDatabase } from './database.ts';
 import { erase, lockOf, plant, recordOf } from './planting.ts';
 
 export interface Planted {
   readonly name: string;
   /** Timestamps from 1 to 99 were handed out; the rows `p`, `x` and `y` are committed and clean. */
-  readonly plant: (database: TestDatabase, client: Client) => Promise<unknown>;
+  readonly plant: (database: TestDatabase, client: TestClient) => Promise<unknown>;
   readonly found: readonly string[];
   /** The sentence of the first finding, if the test is about that. */
   readonly says?: string;
@@ -37,7 +37,7 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     found: ['warning acknowledgment-without-change z:seen @ 50'],
   },
   {
-    name: 'a change that no observer has seen, without a mark',
+    name: 'a change that no observer has seen, without a notification',
     plant: async (database, client) => {
       await plant(database, 'write z:ack_o:seen', 50, recordOf(45));
       const committed = await client.write({ 'z:seen': 'new' });
@@ -47,30 +47,30 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     left: [],
   },
   {
-    name: 'a change that one of two observers has seen, without a mark: the other one may have been retired',
+    name: 'a change that one of two observers has seen, without a notification: the other one may have been retired',
     plant: async (database) => {
       await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
       await plant(database, 'write z:ack_old:seen', 50, recordOf(45));
       await plant(database, 'write z:ack_new:seen', 80, recordOf(70));
     },
     found: ['warning notification-lost z:seen @ 60'],
-    says: 'changed at 60, not seen by observer old, and neither marked nor parked: lost, unless it has been retired',
+    says: 'changed at 60, not seen by observer old, and neither notified nor parked: lost, unless it has been retired',
   },
   {
-    name: 'a change that the named observer has never seen, without a mark',
+    name: 'a change that the named observer has never seen, without a notification',
     plant: (database) => plant(database, 'write z:seen', 60, recordOf(55, 'delete')),
     found: ['error notification-lost z:seen @ 60'],
     left: [],
     tables: NAMED,
   },
   {
-    name: 'P57: a change that no observer has ever acknowledged, without a mark, whichever observers exist',
+    name: 'P57: a change that no observer has ever acknowledged, without a notification, whichever observers exist',
     plant: (database) => plant(database, 'write z:seen', 60, recordOf(55, 'delete')),
     found: ['error notification-lost z:seen @ 60'],
     left: [],
   },
   {
-    name: 'P57: a change that no observer has ever acknowledged, with a weak mark only: the run of a weak notification acknowledges nothing',
+    name: 'P57: a change that no observer has ever acknowledged, with a weak notification only: the run of a weak notification acknowledges nothing',
     plant: async (database) => {
       await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
       await plant(database, 'weak t.notify/z:seen', 60);
@@ -88,7 +88,7 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     found: ['warning observer-parked z:seen @ 60'],
   },
   {
-    name: 'a change of a column that no observer has, as the caller knows, without a mark',
+    name: 'a change of a column that no observer has, as the caller knows, without a notification',
     plant: (database) => plant(database, 'write z:seen', 60, recordOf(55, 'delete')),
     found: [],
     tables: [{ table: 't', observedColumns: ['seen'], observersOf: () => [] }],
@@ -149,18 +149,18 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     tables: [{ table: 't', observedColumns: ['seen', 'just:seen'] }],
   },
   {
-    name: 'a mark of a transaction that died before it committed',
+    name: 'a notification of a transaction that died before it committed',
     plant: (database) => plant(database, 'notify t.notify/z:seen', 60),
     found: ['warning notification-clean z:seen @ 60'],
     left: [],
   },
   {
-    name: 'a mark ahead of the oracle that no observer needs: marks below it are still to come',
+    name: 'a notification ahead of the oracle that no observer needs: notifications below it are still to come',
     plant: (database) => plant(database, 'notify t.notify/z:seen', 1_000),
     found: ['error timestamp-ahead z:seen @ 1000', 'warning notification-clean z:seen @ 1000'],
   },
   {
-    name: 'a mark of a transaction that is about to commit',
+    name: 'a notification of a transaction that is about to commit',
     plant: async (database) => {
       await plant(database, 'lock z:seen', 50, lockOf('z:seen', 'alive'));
       await plant(database, 'notify t.notify/z:seen', 60);
@@ -168,7 +168,7 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     found: [],
   },
   {
-    name: 'a mark of a change that every observer has seen, as far as is known',
+    name: 'a notification of a change that every observer has seen, as far as is known',
     plant: async (database) => {
       await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
       await plant(database, 'write z:ack_o:seen', 80, recordOf(70));
@@ -177,7 +177,7 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     found: ['warning notification-clean z:seen @ 60'],
   },
   {
-    name: 'a mark of a change that every observer has seen, and they are named',
+    name: 'a notification of a change that every observer has seen, and they are named',
     plant: async (database) => {
       await plant(database, 'write z:seen', 60, recordOf(55, 'delete'));
       await plant(database, 'write z:ack_o:seen', 80, recordOf(70));
@@ -188,12 +188,12 @@ export const PLANTED_NOTIFICATIONS: readonly Planted[] = [
     tables: NAMED,
   },
   {
-    name: 'a mark of a change that no observer has seen yet: work',
+    name: 'a notification of a change that no observer has seen yet: work',
     plant: (_, client) => client.write({ 'z:seen': 'new' }),
     found: [],
   },
   {
-    name: 'a mark on a column that is not observed',
+    name: 'a notification on a column that is not observed',
     plant: (database) => plant(database, 'weak t.notify/z:c', 60),
     found: ['warning notification-clean z:c @ 60'],
   },

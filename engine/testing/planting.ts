@@ -5,8 +5,8 @@
 import { audit, type AuditedTable, type AuditOptions, type Finding } from '../audit/index.ts';
 import type { Bigtable, Mutation, Timestamp } from '../bigtable/index.ts';
 import { createLeaseTable, LEASES_TABLE } from '../leases/lease-table.ts';
-import { placeOf, type CellAddress, type Kind, NOTIFY_FAMILIES } from '../transaction/index.ts';
-import { cell, type Client, type TestDatabase } from './database.ts';
+import { placeOf, type CellAddress, type CellKind, NOTIFY_FAMILIES } from '../transaction/index.ts';
+import { cell, type TestClient, type TestDatabase } from './database.ts';
 
 /** `lock x` is the lock of the cell `x`, which is named as in a test database. */
 export async function plant(
@@ -57,7 +57,7 @@ export function recordOf(start: Timestamp, rest: string = 'put'): string {
 }
 
 export async function findingsOf(
-  client: Client,
+  client: TestClient,
   options: AuditOptions & { readonly tables?: readonly AuditedTable[] } = {},
 ): Promise<readonly Finding[]> {
   const { tables = TABLES, ...rest } = options;
@@ -82,8 +82,10 @@ function parse(
   const [kind = '', ...names] = name.split(' ');
   const address = cell(names.join(' '));
   const { column } = address;
-  const isMark = NOTIFY_FAMILIES.includes(kind);
-  const place = isMark ? { family: kind, qualifier: column } : placeOf(kind as Kind, column);
+  const isNotification = NOTIFY_FAMILIES.includes(kind);
+  const place = isNotification
+    ? { family: kind, qualifier: column }
+    : placeOf(kind as CellKind, column);
   return { ...address, place };
 }
 

@@ -36,38 +36,38 @@ export interface SimulatedDiskOptions {
 
 const SECTOR_BYTES = 512;
 
-interface Write {
+interface DiskWrite {
   readonly offset: number;
   readonly bytes: Buffer;
 }
 
 /** The content of a file, whatever its name. */
-class Content {
+class DiskContent {
   /** As programs read it. */
   current: Buffer = Buffer.alloc(0);
   /** As it is on the disk. */
   durable: Buffer = Buffer.alloc(0);
   /** Not synced, in order. */
-  unsynced: Write[] = [];
+  unsynced: DiskWrite[] = [];
 }
 
 interface SimulatedFile extends DiskFile {
-  readonly content: Content;
+  readonly content: DiskContent;
 }
 
 /** A change of names that was not synced. */
 interface NameChange {
-  readonly apply: (names: Map<string, Content>) => void;
+  readonly apply: (names: Map<string, DiskContent>) => void;
 }
 
 /** What all views of a folder share. */
-class Folder {
-  readonly names: Map<string, Content>;
+class DiskFolder {
+  readonly names: Map<string, DiskContent>;
   /** As on the disk. */
-  durableNames: Map<string, Content>;
+  durableNames: Map<string, DiskContent>;
   changes: NameChange[] = [];
 
-  constructor(contents: readonly [string, Content][]) {
+  constructor(contents: readonly [string, DiskContent][]) {
     this.names = new Map(contents);
     this.durableNames = new Map(contents);
   }
@@ -77,7 +77,7 @@ export class SimulatedDisk implements Disk {
   /** The bytes that all files together may have; then a write is cut short and fails. */
   roomBytes: number = Infinity;
   readonly #random: Random;
-  #folder: Folder;
+  #folder: DiskFolder;
   #before: NonNullable<SimulatedDiskOptions['before']>;
   readonly #pause: NonNullable<SimulatedDiskOptions['pause']>;
   /** Whether the owner's name for the folder still leads to it. */
@@ -90,13 +90,13 @@ export class SimulatedDisk implements Disk {
     this.#random = random;
     this.#before = before ?? (() => undefined);
     this.#pause = pause ?? (() => Promise.resolve());
-    const contents = Array.from(files, ([name, bytes]): [string, Content] => {
-      const content = new Content();
+    const contents = Array.from(files, ([name, bytes]): [string, DiskContent] => {
+      const content = new DiskContent();
       content.current = bytes;
       content.durable = bytes;
       return [name, content];
     });
-    this.#folder = new Folder(contents);
+    this.#folder = new DiskFolder(contents);
   }
 
   /** The next owner's view of the same folder. */
@@ -114,7 +114,7 @@ export class SimulatedDisk implements Disk {
 
   /** Another program puts a file of its own in the place of this one, or nothing. */
   replace(name: string, bytes: Buffer | undefined): void {
-    const content = new Content();
+    const content = new DiskContent();
     content.current = bytes ?? content.current;
     this.#change((names) => {
       if (bytes === undefined) names.delete(name);
@@ -132,7 +132,7 @@ export class SimulatedDisk implements Disk {
 
   close(): void {}
 
-  get #names(): Map<string, Content> {
+  get #names(): Map<string, DiskContent> {
     return this.#folder.names;
   }
 
@@ -154,7 +154,7 @@ export class SimulatedDisk implements Disk {
     this.#assertOwned();
     this.#check('create', name);
     if (this.#names.has(name)) throw failure('EEXIST', name);
-    const content = new Content();
+    const content = new DiskContent();
     this.#change((names) => names.set(name, content));
     return this.#file(name, content);
   }
@@ -195,7 +195,7 @@ export class SimulatedDisk implements Disk {
     return new Map(Array.from(names, ([name, content]) => [name, torn(content, random)]));
   }
 
-  #change(apply: (names: Map<string, Content>) => void): void {
+  #change(apply: (names: Map<string, DiskContent>) => void): void {
     apply(this.#names);
     this.#folder.changes.push({ apply });
   }
@@ -215,7 +215,7 @@ export class SimulatedDisk implements Disk {
     for (let i = this.#random.integer(0, 8); i >= 0; i--) await Promise.resolve();
   }
 
-  #file(name: string, content: Content): SimulatedFile {
+  #file(name: string, content: DiskContent): SimulatedFile {
     return {
       content,
       size: () => content.current.length,
@@ -232,7 +232,7 @@ export class SimulatedDisk implements Disk {
 
   async #write(
     name: string,
-    content: Content,
+    content: DiskContent,
     { bytes, position }: { readonly bytes: Uint8Array; readonly position: number },
   ): Promise<void> {
     await this.#pause('write', name);
@@ -249,7 +249,7 @@ export class SimulatedDisk implements Disk {
   }
 
   /** How many bytes fit into the file from the position on. */
-  #freeAfter(content: Content, position: number): number {
+  #freeAfter(content: DiskContent, position: number): number {
     let used = 0;
     for (const one of this.#names.values()) {
       used += one === content ? Math.min(position, one.current.length) : one.current.length;
@@ -257,7 +257,7 @@ export class SimulatedDisk implements Disk {
     return Math.max(0, this.roomBytes - used);
   }
 
-  async #sync(name: string, content: Content): Promise<void> {
+  async #sync(name: string, content: DiskContent): Promise<void> {
     await this.#pass();
     await this.#pause('sync', name);
     const failed = this.#before('sync', name);
@@ -273,17 +273,17 @@ export class SimulatedDisk implements Disk {
   }
 }
 
-function torn({ durable, unsynced }: Content, random: Random): Buffer {
+function torn({ durable, unsynced }: DiskContent, random: Random): Buffer {
   return tornBy(durable, unsynced, random);
 }
 
-function tornBy(durable: Buffer, writes: readonly Write[], random: Random): Buffer {
+function tornBy(durable: Buffer, writes: readonly DiskWrite[], random: Random): Buffer {
   const luck = random.integer(0, 3);
   if (writes.length === 0) return durable; // Bytes of a file are never changed in place.
   const ends = writes.map(({ offset, bytes }) => offset + bytes.length);
   const content = Buffer.alloc(Math.max(durable.length, ...ends));
   let size = durable.copy(content);
-  const put = ({ offset, bytes }: Write): void => {
+  const put = ({ offset, bytes }: DiskWrite): void => {
     size = Math.max(size, offset + bytes.copy(content, offset));
   };
   for (const { offset, bytes } of writes) {
@@ -303,13 +303,13 @@ function isKept(random: Random, luck: number): boolean {
   return luck === 1 || (luck > 1 && random.integer(0, luck - 1) === 0);
 }
 
-function garbage({ offset, bytes }: Write, random: Random): Write {
+function garbage({ offset, bytes }: DiskWrite, random: Random): DiskWrite {
   const isZero = random.integer(0, 1) === 0;
   const change = (byte: number): number => (isZero ? 0 : byte ^ random.integer(0, 255));
   return { offset, bytes: Buffer.from(Array.from(bytes, change)) };
 }
 
-function written(content: Buffer, { offset, bytes }: Write): Buffer {
+function written(content: Buffer, { offset, bytes }: DiskWrite): Buffer {
   const changed = Buffer.alloc(Math.max(content.length, offset + bytes.length));
   content.copy(changed);
   bytes.copy(changed, offset);

@@ -7,7 +7,7 @@ import { type Bigtable, decorate } from '../bigtable/index.ts';
 import { fsck } from '../fsck.ts';
 import { batchTimestamps, openAllocator, type TimestampOracle, withNext } from '../oracle/index.ts';
 import { openPercolator, type Percolator } from '../percolator.ts';
-import { type Call, createMemoryBigtable, FaultyBigtable, VirtualClock } from './index.ts';
+import { type WatchedCall, createMemoryBigtable, FaultyBigtable, VirtualClock } from './index.ts';
 import {
   type CellAddress,
   isOf,
@@ -17,7 +17,7 @@ import {
 } from '../transaction/index.ts';
 import { readDefinition, type TableState } from '../tables/definition.ts';
 
-export interface Process {
+export interface SceneProcess {
   readonly name: string;
   /** The process's connection: its calls can be held, lost and inspected. */
   readonly store: FaultyBigtable;
@@ -33,12 +33,12 @@ interface Before {
 }
 
 /** A call that waits before it is delivered. */
-export interface Held {
+export interface HeldStep {
   readonly reached: Promise<void>;
   release(): void;
 }
 
-export class Scene {
+export class TableScene {
   readonly store: Bigtable = createMemoryBigtable();
   readonly clock: VirtualClock = new VirtualClock();
   readonly #random: Random = createRandom(1);
@@ -46,10 +46,10 @@ export class Scene {
 
   async processes<const N extends readonly string[]>(
     ...names: N
-  ): Promise<{ -readonly [K in keyof N]: Process }> {
-    const opened: Process[] = [];
+  ): Promise<{ -readonly [K in keyof N]: SceneProcess }> {
+    const opened: SceneProcess[] = [];
     for (const name of names) opened.push(await this.#open(name));
-    return opened as { -readonly [K in keyof N]: Process };
+    return opened as { -readonly [K in keyof N]: SceneProcess };
   }
 
   /** Moves time forward until the promise settles. */
@@ -57,28 +57,32 @@ export class Scene {
     return this.clock.runUntil(promise);
   }
 
-  async create({ percolator }: Process, ...tables: readonly string[]): Promise<void> {
+  async create({ percolator }: SceneProcess, ...tables: readonly string[]): Promise<void> {
     for (const table of tables) await this.run(percolator.createTable(table));
   }
 
-  drop({ percolator }: Process, table: string): Promise<void> {
+  drop({ percolator }: SceneProcess, table: string): Promise<void> {
     return this.run(percolator.dropTable(table));
   }
 
   /** Begins to write; the test moves the time. */
-  write({ percolator }: Process, value: string, ...cells: readonly CellAddress[]): Promise<void> {
+  write(
+    { percolator }: SceneProcess,
+    value: string,
+    ...cells: readonly CellAddress[]
+  ): Promise<void> {
     return percolator.transact(async (transaction) => {
       for (const cell of cells) transaction.set(cell, value);
     });
   }
 
   /** Writes, and waits for the second phase. */
-  async set(process: Process, value: string, ...cells: readonly CellAddress[]): Promise<void> {
+  async set(process: SceneProcess, value: string, ...cells: readonly CellAddress[]): Promise<void> {
     await this.run(this.write(process, value, ...cells));
     await this.run(process.percolator.settled());
   }
 
-  get({ percolator }: Process, cell: CellAddress): Promise<string | undefined> {
+  get({ percolator }: SceneProcess, cell: CellAddress): Promise<string | undefined> {
     const read = async (): Promise<string | undefined> => {
       await using snapshot = await percolator.snapshot();
       return (await snapshot.get(cell))?.toString();
@@ -87,7 +91,7 @@ export class Scene {
   }
 
   /** The rows that an observer of column `c` runs for until nothing is dirty. */
-  async observe({ percolator }: Process, table: string): Promise<readonly string[]> {
+  async observe({ percolator }: SceneProcess, table: string): Promise<readonly string[]> {
     const rows: string[] = [];
     const run = async (_: unknown, { row }: CellAddress): Promise<void> => void rows.push(row);
     const worker = percolator.startWorker([{ name: 'o', table, column: 'c', run }]);
@@ -97,7 +101,7 @@ export class Scene {
   }
 
   /** The next call of the process that `holds` accepts waits before it is delivered. */
-  hold({ store }: Process, holds: (call: Call) => boolean): Held {
+  hold({ store }: SceneProcess, holds: (call: WatchedCall) => boolean): HeldStep {
     const gate = createGate();
     let met = false;
     store.beforeCall = async (call) => {
@@ -112,7 +116,7 @@ export class Scene {
    * Stops the process at the next call that `holds` accepts: none of its calls is delivered until
    * the release.
    */
-  pauseAt({ store }: Process, holds: (call: Call) => boolean): Held {
+  pauseAt({ store }: SceneProcess, holds: (call: WatchedCall) => boolean): HeldStep {
     const gate = createGate();
     let met = false;
     store.beforeCall = async (call) => {
@@ -123,7 +127,7 @@ export class Scene {
   }
 
   /** The next creation or drop of a table, or the next timestamp, waits. */
-  holdNext({ before }: Process, what: keyof Before): Held {
+  holdNext({ before }: SceneProcess, what: keyof Before): HeldStep {
     const gate = createGate();
     before[what] = () => {
       before[what] = undefined;
@@ -133,14 +137,14 @@ export class Scene {
   }
 
   /** The process dies, and all others know it. */
-  kill({ name, store }: Process): void {
+  kill({ name, store }: SceneProcess): void {
     store.crash();
     this.#dead.add(name);
   }
 
   /** The process writes, and dies once its primary has been committed, before anything else. */
   async dieAfterCommitPoint(
-    process: Process,
+    process: SceneProcess,
     value: string,
     ...cells: readonly CellAddress[]
   ): Promise<void> {
@@ -191,7 +195,7 @@ export class Scene {
       .map(({ severity, code, cell: { table } }) => `${severity} ${code} ${table}`);
   }
 
-  async #open(name: string): Promise<Process> {
+  async #open(name: string): Promise<SceneProcess> {
     const before: Before = {};
     const store = new FaultyBigtable(gated(this.store, before));
     const percolator = await openPercolator({
@@ -205,7 +209,7 @@ export class Scene {
   }
 }
 
-export function isCommitOf(table: string): (call: Call) => boolean {
+export function isCommitOf(table: string): (call: WatchedCall) => boolean {
   return (call) =>
     call.kind === 'mutation' &&
     call.table === table &&
@@ -217,13 +221,13 @@ export function isCommitOf(table: string): (call: Call) => boolean {
  * Whether the call is a read of table definitions. Commits share such reads with transactions that
  * use a table for the first time.
  */
-export function readsDefinitions(call: Call): boolean {
+export function readsDefinitions(call: WatchedCall): boolean {
   return (
     call.kind === 'read' && call.operation === 'readRows' && call.table === 'percolator-tables'
   );
 }
 
-function createGate(): Held & { wait(): Promise<void> } {
+function createGate(): HeldStep & { wait(): Promise<void> } {
   const reached = Promise.withResolvers<void>();
   const released = Promise.withResolvers<void>();
   return {

@@ -6,7 +6,7 @@ import { systemClock } from '../base/index.ts';
 const PATIENCE_MS = 120_000;
 const LOOK_MS = 2;
 
-/** Looks again and again. @throws AssertionError if it is not so after two minutes */
+/** Looks repeatedly. @throws AssertionError if it is not so after two minutes */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   const beganMs = systemClock.monotonicMs();
   for (;;) {

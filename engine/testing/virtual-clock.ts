@@ -12,7 +12,7 @@
  * `runUntil` would mistake a slow disk for a standstill. Use it with the memory store.
  *
  * In such a world, a loop that should wait and does not lets no timer fire, and no signal be
- * handled: no time limit ends its test, and the test runner waits for ever. So a thread watches a
+ * handled: no time limit ends its test, and the test runner waits forever. So a thread watches a
  * process of tests (watched.ts), and ends it.
  */
 import { env } from 'node:process';

@@ -5,7 +5,7 @@
  *   1. The process works, and its event loop makes no turn: a test loops without waiting.
  *   2. The process has lived for far too long: after its tests, something keeps it alive.
  *
- * A test that waits for ever, while timers fire, is ended before that by the limit of the runner.
+ * A test that waits forever, while timers fire, is ended before that by the limit of the runner.
  */
 import { Worker } from 'node:worker_threads';
 import { systemClock } from '../base/index.ts';

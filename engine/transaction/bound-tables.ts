@@ -1,6 +1,12 @@
 /**
  * The tables of one transaction: each is bound to one incarnation when it is first used.
  *
+ * A table that is dropped and created again is a different table with the same name: another
+ * *incarnation*. The storage keeps each incarnation under a name of its own, which is never used
+ * again, so nothing that was meant for one can reach the other (P52, old table for new). The
+ * engine's own code, locks included, names tables as the storage does; users and observers use the
+ * names that users gave the tables. A transaction translates, once per table:
+ *
  *     first use ──▶ known here? ──▶ created before the snapshot? ──▶ bound: all reads and writes
  *                                   └ after: STALE_SNAPSHOT
  *     read ──▶ the storage has no such table ──▶ look ──▶ gone: TABLE_NOT_FOUND
@@ -8,16 +14,53 @@
  *     commit, with all locks held ──▶ a drop since we looked? ──▶ no: still the locked ones
  *                                                             └─▶ look, and fail if not (P54)
  *
- * What this process knows may be out of date and need not be right: reads of an incarnation that is
- * gone fail, and a commit checks. Can one transaction read two incarnations of a table? No: the
- * second one's `createdAt` was handed out after the first was gone from the storage. A snapshot
+ * What this process knows may be out of date and does not have to be right: reads of an incarnation
+ * that is gone fail, and a commit checks. Can one transaction read two incarnations of a table? No:
+ * the second one's `createdAt` was handed out after the first was gone from the storage. A snapshot
  * that is not older began later still, and all of its reads of the first incarnation fail.
  */
 import { assert, hasCode, PercolatorError } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
-import type { Incarnation, TableCatalog } from './catalog.ts';
 import type { CellAddress } from './columns.ts';
 import type { RowWrites } from './writes.ts';
+
+export interface Incarnation {
+  /** The name that users gave the table. */
+  readonly table: string;
+  /** The storage's name of this incarnation, which no other table ever has. */
+  readonly stored: string;
+  /**
+   * A timestamp handed out after the previous incarnation was gone:
+   * no older snapshot may read this one (P53, snapshot before table).
+   */
+  readonly createdAt: Timestamp;
+  readonly observedColumns: ReadonlySet<string>;
+}
+
+/**
+ * What transactions ask about tables (tables/catalog.ts). Without a catalog every table exists
+ * forever, under its own name. Tests of the protocol and the exhaustive search work that way.
+ */
+export interface TableCatalog {
+  /** The newest incarnation that this process has learned of; there may be a newer one. */
+  known(table: string): Incarnation | undefined;
+  /**
+   * Whether no drop of any table has been announced, as far as this process has heard, since it
+   * asked the storage for what `known` returns (P54, commit during drop). Costs nothing.
+   */
+  isCurrent(table: string): boolean;
+  /**
+   * Reads from the storage, after this call, the existing incarnation of each table; undefined
+   * where there is none, or where it is being created or dropped. Concurrent calls share a read.
+   */
+  look(tables: readonly string[]): Promise<readonly (Incarnation | undefined)[]>;
+  /**
+   * Whether the incarnation that the storage calls `stored` is gone, and went only after every
+   * transaction that had locked a cell of it and could commit had ended (P55, primaries dropped).
+   * Reads the storage.
+   */
+  isGone(stored: string): Promise<boolean>;
+}
 
 /** A cell by the user's name of its table, together with the storage's name. */
 export interface BoundCell extends CellAddress {

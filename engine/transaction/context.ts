@@ -1,22 +1,41 @@
 /**
  * What all transactions of one open database share: the storage, the services, the options, and the
  * commits in flight. It is the first argument of every operation of the protocol.
+ *
+ *     Services + Options ─▶ createContext ─▶ Context: what each operation uses
+ *                                             ├─ Closing: whether the database is being closed
+ *                                             ├─ Committing: the commits in flight
+ *                                             ├─ Counters: what was done, and sent to the store
+ *                                             └─ Options; backoffMs
+ *
+ * Two of its parts are known only by what they promise here. The *lease* of this process tells
+ * garbage collectors below which timestamp it still reads; a transaction takes a *hold* on it, so
+ * that what it sees stays (leases/leases.ts). The *catalog* says which *incarnation* a table's name
+ * means, if the table was dropped and created again (bound-tables.ts).
  */
-import type { Clock, Random } from '../base/index.ts';
-import type { Bigtable, Timestamp } from '../bigtable/index.ts';
-import { type Liveness } from '../lock-service/index.ts';
+import type { SpanContext } from '@opentelemetry/api';
+import { type Clock, PercolatorError, type Random } from '../base/index.ts';
+import {
+  check,
+  COUNT,
+  filledIn,
+  type Given,
+  oneOf,
+  option,
+  type OptionDefaults,
+  POSITIVE,
+} from '../base/options.ts';
+import { answersTo } from '../bigtable/decorate.ts';
+import { type Bigtable, decorate, type Timestamp } from '../bigtable/index.ts';
 import { createLeases, type Leases, leaseToken } from '../leases/index.ts';
+import type { Liveness } from '../lock-service/index.ts';
 import type { Identity, TimestampOracle } from '../oracle/index.ts';
-import type { TableCatalog } from './catalog.ts';
-import type { Cause } from './cause.ts';
-import { type CallCounters, countCalls } from './counting.ts';
+import type { Telemetry } from '../telemetry/index.ts';
+import type { TableCatalog } from './bound-tables.ts';
 import type { CellAddress } from './columns.ts';
-import { Closing } from './closing.ts';
-import { Committing } from './committing.ts';
-import { createHeartbeats, type Heartbeats } from './locks/heartbeat.ts';
-import { createLockWatch, type LockWatch } from './locks/lock-watch.ts';
-import { type Options, type OptionsGiven, withDefaults } from './options.ts';
-import { PrefetchModel } from './prefetch/prefetch-model.ts';
+import { createHeartbeats, createLockWatch, type Heartbeats, type LockWatch } from './locks.ts';
+import type { Cause } from './notifications.ts';
+import { PrefetchModel } from './prefetch-model.ts';
 
 /** Counts since the process opened the database. Each counts what has already happened. */
 export interface Counters extends CallCounters {
@@ -45,13 +64,15 @@ export interface CommittedNotification {
   readonly commitTimestamp: Timestamp;
   /** Undefined unless the transaction is a run of an observer. */
   readonly cause: Cause | undefined;
+  /** Of the transaction, if spans are wanted. */
+  readonly span: SpanContext | undefined;
 }
 
 export interface Context {
-  /** Counts its calls. Uses the storage's own names of tables (catalog.ts). */
+  /** Counts its calls. Uses the storage's own names of tables (bound-tables.ts). */
   readonly store: Bigtable;
   /** The same storage by the users' names of tables, each meaning its current incarnation. */
-  readonly named: Bigtable;
+  readonly storeByUserName: Bigtable;
   readonly oracle: TimestampOracle;
   readonly clock: Clock;
   readonly random: Random;
@@ -76,10 +97,12 @@ export interface Context {
   readonly background: Set<Promise<void>>;
   /** Which columns are observed: a write to one leaves a notification. */
   isObserved(table: string, column: string): Promise<boolean>;
-  /** Undefined: every table exists for ever, under its own name. */
+  /** Undefined: every table exists forever, under its own name. */
   readonly catalog: TableCatalog | undefined;
   /** Of the database; undefined: not compared with anything. */
   readonly identity: Identity | undefined;
+  /** Undefined: nothing is measured. */
+  readonly telemetry: Telemetry | undefined;
   /**
    * Called with cells whose notifications were committed here,
    * which saves this process's workers a scan.
@@ -89,24 +112,26 @@ export interface Context {
   workersStarted: number;
 }
 
-export interface Services {
+export interface EngineServices {
   readonly store: Bigtable;
   /**
    * The same storage without batching: a heartbeat must not wait for the answer to another call
-   * (P25). Default: `store`.
+   * (P25, late heartbeats). Default: `store`.
    */
-  readonly direct?: Bigtable | undefined;
+  readonly unbatchedStore?: Bigtable | undefined;
   readonly oracle: TimestampOracle;
   readonly clock: Clock;
   readonly random: Random;
   readonly liveness: Liveness;
   isObserved(table: string, column: string): Promise<boolean>;
-  /** Default: every table exists for ever, under its own name. */
+  /** Default: every table exists forever, under its own name. */
   readonly catalog?: TableCatalog | undefined;
   /** Default: none is compared. */
   readonly identity?: Identity | undefined;
   /** The storage by the users' names of tables. Default: `store`. */
-  readonly named?: Bigtable | undefined;
+  readonly storeByUserName?: Bigtable | undefined;
+  /** Default: nothing is measured. */
+  readonly telemetry?: Telemetry | undefined;
   /** Default: kept in the store, with timestamps of the oracle as bounds. */
   readonly leases?: LeaseSource | undefined;
 }
@@ -117,19 +142,21 @@ export interface LeaseSource {
   freshTimestamp(): Promise<Timestamp>;
 }
 
-export function createContext(services: Services, given: OptionsGiven = {}): Context {
-  const options = withDefaults(given);
+export function createContext(services: EngineServices, given: OptionsGiven = {}): Context {
+  const options = filledIn(OPTION_RULES, given);
   const counters = noCounts();
-  const { store, direct = store, named = store, oracle, clock, liveness } = services;
+  const { store, unbatchedStore = store, storeByUserName = store } = services;
+  const { oracle, clock, liveness } = services;
   const nonce = nonceOf(services);
   const closing = new Closing();
-  const leases = services.leases ?? { store: direct, freshTimestamp: () => oracle.next() };
+  const leases = services.leases ?? { store: unbatchedStore, freshTimestamp: () => oracle.next() };
   return {
     ...services,
     store: countCalls(store, counters, closing),
-    named: countCalls(named, counters, closing),
+    storeByUserName: countCalls(storeByUserName, counters, closing),
     catalog: services.catalog,
     identity: services.identity,
+    telemetry: services.telemetry,
     isObserved: (table, column) => services.isObserved(table, column),
     nonce,
     options,
@@ -142,7 +169,7 @@ export function createContext(services: Services, given: OptionsGiven = {}): Con
       lifetimeMsMax: options.snapshotLifetimeMsMax,
     }),
     counters,
-    heartbeats: createHeartbeats(direct, clock),
+    heartbeats: createHeartbeats(unbatchedStore, clock),
     lockWatch: createLockWatch(services.clock),
     prefetchModel: options.prefetch === 'learn' ? new PrefetchModel() : undefined,
     closing,
@@ -161,9 +188,9 @@ const users = new WeakMap<object, Map<string, number>>();
  * liveness token differ by their count, if they share the store or the liveness: a count for the
  * whole process would depend on earlier runs.
  */
-function nonceOf({ store, direct = store, liveness, random }: Services): number {
+function nonceOf({ store, unbatchedStore = store, liveness, random }: EngineServices): number {
   const { self } = liveness;
-  const counts = [direct, liveness].map((shared) => {
+  const counts = [unbatchedStore, liveness].map((shared) => {
     const ofShared = users.get(shared) ?? new Map<string, number>();
     users.set(shared, ofShared);
     return ofShared;
@@ -208,4 +235,284 @@ function noCounts(): Counters {
     prefetched: 0,
     prefetchedUsed: 0,
   };
+}
+
+/*
+ * The end of an open database (P81, closed during commits).
+ *
+ *     open ──begin──▶ closing: nothing new begins, waits end, commits in flight go on to their end
+ *          ──end────▶ closed: nothing is sent to the storage any more
+ *
+ * A commit that was cut off in the middle would leave its locks. All that meet them would wait for
+ * their time to live, because the process lives.
+ */
+
+class Closing {
+  readonly #begun = new AbortController();
+  #isOver = false;
+
+  /** Aborted as soon as the database begins to close. */
+  get signal(): AbortSignal {
+    return this.#begun.signal;
+  }
+
+  begin(): void {
+    this.#begun.abort('closed'); // Without a reason, it would make an error with a stack.
+  }
+
+  end(): void {
+    this.begin();
+    this.#isOver = true;
+  }
+
+  /** For what begins: @throws STORE_CLOSED once the database is closing */
+  refuseNew(): void {
+    if (this.#begun.signal.aborted) throw wasClosed();
+  }
+
+  /** For each call of the storage. Undefined until the database is closed. */
+  refusal(): Promise<never> | undefined {
+    return this.#isOver ? Promise.reject(wasClosed()) : undefined;
+  }
+
+  /**
+   * Sleeps for work that may be cut off: @throws STORE_CLOSED as soon as the database is closing
+   */
+  async sleep(clock: Clock, ms: number): Promise<void> {
+    await clock.sleep(ms, this.signal);
+    this.refuseNew();
+  }
+}
+
+export function wasClosed(): PercolatorError {
+  return new PercolatorError('STORE_CLOSED', 'the database was closed');
+}
+
+/*
+ * The transactions of this process that are committing.
+ *
+ * A lock with this process's own token belongs to a dead attempt unless its transaction is among
+ * these (P29, own dead attempts). Databases with one liveness object have one token, so each sees
+ * the transactions of all of them. Yet each keeps its own, because databases of different stores
+ * may commit at the same start timestamp: the end of one such commit must not look like the end of
+ * the other. A database looks among its own first. What it finds only among those of another may be
+ * a commit of another store; then the locks of its own dead attempt stay until that commit ends,
+ * which costs time, not data.
+ */
+
+/** Each promise resolves when the commit ends. */
+type Commits = Map<Timestamp, Promise<void>>;
+
+/** By liveness: the commits of each database that has any. */
+const commitsOf = new WeakMap<Liveness, Set<Commits>>();
+
+export class Committing {
+  readonly #own: Commits = new Map();
+  readonly #all: Set<Commits>;
+
+  constructor(liveness: Liveness) {
+    this.#all = commitsOf.get(liveness) ?? new Set<Commits>();
+    commitsOf.set(liveness, this.#all);
+  }
+
+  has(startTimestamp: Timestamp): boolean {
+    return this.get(startTimestamp) !== undefined;
+  }
+
+  /** Resolves when the commit ends. Undefined if there is none. */
+  get(startTimestamp: Timestamp): Promise<void> | undefined {
+    const own = this.#own.get(startTimestamp);
+    if (own !== undefined) return own;
+    for (const commits of this.#all) {
+      const end = commits.get(startTimestamp);
+      if (end !== undefined) return end;
+    }
+    return undefined;
+  }
+
+  set(startTimestamp: Timestamp, end: Promise<void>): void {
+    this.#own.set(startTimestamp, end);
+    this.#all.add(this.#own);
+  }
+
+  /** Resolves when the commits of this database that are in flight now have ended. */
+  async ended(): Promise<void> {
+    await Promise.all(this.#own.values());
+  }
+
+  delete(startTimestamp: Timestamp): void {
+    this.#own.delete(startTimestamp);
+    if (this.#own.size === 0) this.#all.delete(this.#own);
+  }
+}
+
+/*
+ * Counts the calls that a process sends to the storage: for transactions, scanners and collectors
+ * alike. A decorator, so that the verbs of the protocol do not count. It is also where a database
+ * that was closed stops.
+ */
+
+/** Reads and mutations sent to the storage, and how many rows they named or, for a range, found. */
+interface CallCounters {
+  reads: number;
+  readRows: number;
+  mutations: number;
+  mutatedRows: number;
+}
+
+/**
+ * `store`, with each call counted in `counters` when it is sent; the rows of a range when read.
+ * Once the database is closed, nothing is sent any more, even if the store stays open.
+ */
+function countCalls(store: Bigtable, counters: CallCounters, closing: Closing): Bigtable {
+  const read = (rows: number): void => {
+    counters.reads++;
+    counters.readRows += rows;
+  };
+  const mutate = (rows: number): void => {
+    counters.mutations++;
+    counters.mutatedRows += rows;
+  };
+  /** Sends in this turn, because a storage may keep the order (`manifest.ordered`). */
+  const send = <T>(call: () => Promise<T>): Promise<T> => closing.refusal() ?? call();
+  return decorate(store, {
+    readRow: (...given) =>
+      send(() => {
+        read(1);
+        return store.readRow(...given);
+      }),
+    readRows: (table, rows, filters) =>
+      send(() => {
+        read(rows.length);
+        return store.readRows(table, rows, filters);
+      }),
+    readRange: (...given) =>
+      send(async () => {
+        read(0);
+        const rows = await store.readRange(...given);
+        counters.readRows += rows.length;
+        return rows;
+      }),
+    checkAndMutateRow: (conditional) =>
+      send(() => {
+        mutate(1);
+        return store.checkAndMutateRow(conditional);
+      }),
+    checkAndMutateRows: (conditionals) => {
+      const refusal = closing.refusal();
+      if (refusal !== undefined) return answersTo(conditionals.map(() => refusal));
+      mutate(conditionals.length);
+      return store.checkAndMutateRows(conditionals);
+    },
+    mutateRows: (rows) =>
+      send(() => {
+        mutate(rows.length);
+        return store.mutateRows(rows);
+      }),
+    sampleRowKeys: (table) => send(() => store.sampleRowKeys(table)),
+    createTable: (...given) => send(() => store.createTable(...given)),
+    listTables: () => send(() => store.listTables()),
+    dropTable: (table) => send(() => store.dropTable(table)),
+  });
+}
+
+/* The options of transactions: unit, default, cost of a wrong value; and what each must be. */
+
+export interface Options {
+  /**
+   * Milliseconds without a change of a lock's heartbeat after which its worker is presumed dead.
+   * Default 5,000. Too small: live transactions are rolled back and retried while their process is
+   * busy. Too large: readers wait that long for the locks of a worker that crashed on another
+   * machine.
+   */
+  readonly lockTimeToLiveMs: number;
+  /**
+   * Milliseconds that a read, or the drop of a table, waits for a live transaction's lock before it
+   * fails with LOCKED; after as long, `collectGarbage` leaves its cycle incomplete. Default 10,000.
+   * Too small: reads fail while large commits are in flight. Too large: a stuck writer is noticed
+   * late.
+   */
+  readonly lockWaitMsMax: number;
+  /**
+   * How often `transact` runs a transaction before it gives up with the last error, and `outcomeOf`
+   * looks before it fails with LOCKED. Default 100. Too small: callers see the conflicts of hot
+   * cells as errors. Too large: only time is lost.
+   */
+  readonly attemptsMax: number;
+  /**
+   * Milliseconds for which `transact` goes on trying while nothing answers: the store, the oracle
+   * (STORE_UNAVAILABLE), or the owner of a lock (LOCKED). Counted from the first such failure in a
+   * row; the attempt that is running then is the last one. Default 15,000: where a call waits for
+   * 10,000, an error after about half a minute. Too small: callers see short outages as errors. Too
+   * large: they wait as long for a store that is gone.
+   */
+  readonly unansweredMsMax: number;
+  /**
+   * Milliseconds of backoff between attempts and between looks at a lock. The n-th is drawn from 0
+   * to `backoffMsMin` × 2^n, at most `backoffMsMax`. Defaults 1 and 256. Too small: losers meet
+   * again, and the store serves more calls. Too large: they wait although the cell is free.
+   */
+  readonly backoffMsMin: number;
+  readonly backoffMsMax: number;
+  /**
+   * How often a mutation without a clear answer is sent before its outcome is called unknown: the
+   * commit of the primary, and notifications that are waited for, this often in all; a prewrite
+   * once, and then this often again. Default 5. Too small: short outages of the store surface as
+   * STORE_UNAVAILABLE, or as COMMIT_UNKNOWN. Too large: in a long outage, callers wait longer for
+   * their error.
+   */
+  readonly inDoubtAttemptsMax: number;
+  /**
+   * Milliseconds for which a transaction or snapshot keeps the versions that it sees from being
+   * collected. Default 600,000. Afterwards it goes on, reading the horizon after each read, until
+   * it is stale. Too small: long scans fail with STALE_SNAPSHOT. Too large: a forgotten snapshot
+   * keeps garbage.
+   */
+  readonly snapshotLifetimeMsMax: number;
+  /**
+   * Milliseconds for which a collector respects the lease of a process that does not renew it,
+   * counted from when it first sees the lease. Default 30,000. Too small: after a pause of the
+   * process, its transactions ask for the horizon at each read. Too large: a dead process keeps
+   * garbage that much longer, and `collectGarbage` waits that long for it.
+   */
+  readonly leaseTimeToLiveMs: number;
+  /**
+   * 'learn': a read also fetches the columns of its row that transactions of the same kind went on
+   * to read (reads.ts). Default 'off': each read fetches what was asked for. Where each row is
+   * read in one go anyway, learning costs a little time and saves nothing.
+   */
+  readonly prefetch: 'off' | 'learn';
+}
+
+export type OptionsGiven = Given<Options>;
+
+export const OPTION_RULES: OptionDefaults<Options> = {
+  lockTimeToLiveMs: option(POSITIVE, 5_000),
+  lockWaitMsMax: option(POSITIVE, 10_000),
+  attemptsMax: option(COUNT, 100),
+  unansweredMsMax: option(POSITIVE, 15_000),
+  backoffMsMin: option(POSITIVE, 1),
+  backoffMsMax: option(POSITIVE, 256),
+  inDoubtAttemptsMax: option(COUNT, 5),
+  snapshotLifetimeMsMax: option(POSITIVE, 600_000),
+  leaseTimeToLiveMs: option(POSITIVE, 30_000),
+  prefetch: option(oneOf('off', 'learn'), 'off'),
+};
+
+/** @throws INVALID_ARGUMENT if no backoff could be as long as the first one may be */
+export function checkBackoff(given: OptionsGiven): void {
+  const { backoffMsMin, backoffMsMax } = filledIn(OPTION_RULES, given);
+  const accepts = (): boolean => backoffMsMin <= backoffMsMax;
+  check('backoffMsMin', backoffMsMin, {
+    expected: `at most backoffMsMax, ${backoffMsMax}`,
+    accepts,
+  });
+}
+
+/* Capped exponential backoff with full jitter: losers must not meet again in step (P23). */
+
+/** Milliseconds to wait before attempt number `attempt` + 1; the first attempt is number 1. */
+export function backoffMs({ options, random }: Context, attempt: number): number {
+  const ceiling = Math.min(options.backoffMsMax, options.backoffMsMin * 2 ** Math.min(attempt, 20));
+  return ceiling * random.fraction();
 }

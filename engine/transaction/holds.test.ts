@@ -1,18 +1,20 @@
 /**
  * What a transaction releases when it does not reach its end, and single claims about its parts:
- * reserved columns, counters, the report to workers, dead locks, marks, touched columns.
+ * reserved columns, counters, the report to workers, dead locks, notifications, touched columns.
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
-import { cell, type Client, openTestDatabase, put, VirtualClock } from '../testing/index.ts';
+import { cell, type TestClient, openTestDatabase, put, VirtualClock } from '../testing/index.ts';
 import { begin, type Context, snapshotAt, transact } from './index.ts';
-import type { Lock } from './locks/lock.ts';
-import { createLockWatch } from './locks/lock-watch.ts';
-import { isMark } from './notifications.ts';
+import { createLockWatch, type Lock } from './locks.ts';
+import { isNotification } from './notifications.ts';
 
 /** The client's context, and how many of its holds have not been released. */
-function counted({ context }: Client): { readonly context: Context; readonly held: () => number } {
+function counted({ context }: TestClient): {
+  readonly context: Context;
+  readonly held: () => number;
+} {
   const held = new Set<object>();
   const count = async (given: Promise<Awaited<ReturnType<Context['leases']['enter']>>>) => {
     const hold = await given;
@@ -98,7 +100,7 @@ test('a commit that leaves one notification tells the workers of its process at 
     reported.push(strong.length, commitTimestamp),
   );
   const asserted = Promise.withResolvers<void>();
-  // The second phase, after two prewrites, the mark and the commit of the primary.
+  // The second phase, after two prewrites, the notification and the commit of the primary.
   a.beforeMutation(5, () => asserted.promise);
   const observed = await a.begin();
   put(observed, { x: '1', 'y:other': '1' });
@@ -138,7 +140,7 @@ test('P24: a lock is dead when it has not changed for its time to live, and not 
   assert.equal(watch.isExpired(beating, clock.monotonicMs()), true);
 });
 
-test('a mark is a mutation that sets a notify cell, strong or weak, and not one that clears it', () => {
+test('a notification is a mutation that sets a notify cell, strong or weak, and not one that clears it', () => {
   const at = { qualifier: 'c', timestamp: 1, value: new Uint8Array() };
   const mutation = (family: string, kind: 'set' | 'erase') => ({
     table: 'u',
@@ -150,11 +152,11 @@ test('a mark is a mutation that sets a notify cell, strong or weak, and not one 
     ],
   });
   assert.deepEqual(
-    ['notify', 'weak', 'data'].map((family) => isMark(mutation(family, 'set'))),
+    ['notify', 'weak', 'data'].map((family) => isNotification(mutation(family, 'set'))),
     [true, true, false],
   );
   assert.deepEqual(
-    ['notify', 'weak'].map((family) => isMark(mutation(family, 'erase'))),
+    ['notify', 'weak'].map((family) => isNotification(mutation(family, 'erase'))),
     [false, false],
   );
 });

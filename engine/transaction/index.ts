@@ -1,49 +1,41 @@
 /**
- * The front door of the protocol. To learn Percolator from the code, read in this order:
+ * The front door of the protocol. To learn Percolator from the code, read first ../figure-6.ts and
+ * paper.test.ts, then:
  *
- *   transaction.ts         what a caller holds: reads (reads.ts, scan-with-writes.ts), buffered
- *                          writes (writes.ts, row-map.ts), commit
- *   columns.ts             what is stored where (Figure 5), with locks/lock.ts, write-record.ts and
- *                          committed-cell.ts
- *   snapshot-read.ts       Get, and scan.ts for ranges; stale.ts says when a snapshot may not be
- *                          read any more
- *   commit.ts              the two phases: prewrite.ts, commit-primary.ts (the commit point),
- *                          roll-forward.ts, roll-back.ts
- *   locks/resolve-lock.ts  what happens when a process died in between; locks/heartbeat.ts and
- *                          locks/lock-watch.ts tell whether it has died
- *   classify.ts            what it means that the storage found an obstacle, or that its answer was
- *                          lost
- *   bound-tables.ts        which incarnation a table's name means, if the table was dropped and
- *                          created again (catalog.ts)
- *   notifications.ts       how observers learn of a change, cause.ts what caused it, and
- *                          parked-entry.ts what is known of one that keeps failing
- *   prefetch/prefetch.ts   reading ahead what will probably be read next (prefetch-model.ts)
- *   transact.ts            the loop around all of it, with backoff.ts
- *   context.ts             what all of them share: options.ts, which transactions are committing
- *                          (committing.ts), how often the storage was called (counting.ts), and
- *                          whether the database is being closed (closing.ts)
+ *   transaction.ts     what a caller holds: reads, buffered writes (writes.ts), commit
+ *   columns.ts         what is stored where (Figure 5)
+ *   snapshot-read.ts   Get, and when a snapshot may not be read any more; scan.ts for ranges;
+ *                      reads.ts for what one transaction has read, and reads ahead, with
+ *                      prefetch-model.ts
+ *   commit.ts          the two phases: prewrite.ts, the commit point, the secondaries
+ *   locks.ts           what a lock says, and how its owner shows that it lives
+ *   resolve-lock.ts    what happens when a process died in between; roll forward, roll back
+ *   notifications.ts   how observers learn of a change
+ *   transact.ts        the loop around all of it
+ *   bound-tables.ts    which incarnation a table's name means, if it was dropped and created again
+ *   context.ts         what all of them share, with the options
  */
-export { backoffMs } from './backoff.ts';
-export { checkCellsOfRow } from './writes.ts';
-export { isTableNotFound } from './bound-tables.ts';
-export { wasClosed } from './closing.ts';
-export type { Incarnation, TableCatalog } from './catalog.ts';
-export { type Cause, causeAfter, decodeCause } from './cause.ts';
+export { type Incarnation, isTableNotFound, type TableCatalog } from './bound-tables.ts';
 export {
   acknowledgedBy,
   acknowledgmentColumn,
-  placeOf,
   type CellAddress,
+  type CellKind,
   cellName,
   CELLS,
   checkUserColumn,
   columnOf,
+  committedCell,
+  commitTimes,
+  type CommitTimes,
   DATA,
+  decodeWriteRecord,
   describeCell,
   everywhere,
   isAcknowledgment,
+  isNotifyTable,
   isOf,
-  type Kind,
+  isTimestamp,
   kindOf,
   LOCK,
   NOTIFY,
@@ -51,31 +43,39 @@ export {
   notifyTable,
   PARKED,
   PARKED_WEAK,
+  placeOf,
   ROLLBACK,
   TABLE_FAMILIES,
   WEAK,
   WRITE,
+  type WriteRecord,
 } from './columns.ts';
 export {
+  backoffMs,
+  checkBackoff,
   type CommittedNotification,
   type Context,
   type Counters,
   createContext,
-  type Services,
+  OPTION_RULES,
+  type Options,
+  type OptionsGiven,
+  type EngineServices,
   settled,
+  wasClosed,
 } from './context.ts';
-export { decodeLock, isPrimary, isTimestamp, type Lock, readLock } from './locks/lock.ts';
-export { checkBackoff, OPTION_KINDS, type Options, type OptionsGiven } from './options.ts';
+export { decodeLock, isPrimary, type Lock, readLock } from './locks.ts';
 export {
-  isOwnerDead,
-  isWithoutPrimary,
-  type Resolution,
-  resolveLock,
-} from './locks/resolve-lock.ts';
+  type Cause,
+  causeAfter,
+  decodeCause,
+  decodeParked,
+  encodeParked,
+  isNotification,
+  type ParkedEntry,
+} from './notifications.ts';
+export { isOwnerDead, isWithoutPrimary, type Resolution, resolveLock } from './resolve-lock.ts';
+export type { ScannedRow, ScanRange } from './scan.ts';
 export { begin, outcomeOf, snapshotAt, transact } from './transact.ts';
 export type { Reader, Snapshot, Transaction, TransactionOptions } from './transaction.ts';
-export { isMark } from './notifications.ts';
-export { decodeParked, encodeParked, type ParkedEntry } from './parked-entry.ts';
-export { committedCell, type CommitTimes, commitTimes } from './committed-cell.ts';
-export type { ScannedRow, ScanRange } from './scan.ts';
-export { decodeWriteRecord, type WriteRecord } from './write-record.ts';
+export { checkCellsOfRow } from './writes.ts';

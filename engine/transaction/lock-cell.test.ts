@@ -4,10 +4,10 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cell, type Client, openTestDatabase, put } from '../testing/index.ts';
+import { cell, type TestClient, openTestDatabase, put } from '../testing/index.ts';
 import { transact } from './index.ts';
 
-const touch = async (client: Client, ...names: string[]): Promise<void> => {
+const touch = async (client: TestClient, ...names: string[]): Promise<void> => {
   await transact(client.context, async (transaction) => {
     for (const name of names) await transaction.lock(cell(name));
   });
@@ -163,10 +163,10 @@ test('a touch of an observed column sets no notification', async () => {
   const database = await openTestDatabase({ observed: ['c'] });
   const a = database.client('A');
   await a.write({ x: 'value' });
-  const marks = await database.marks();
-  assert.equal(marks.length, 1);
+  const notifications = await database.notifications();
+  assert.equal(notifications.length, 1);
   await touch(a, 'x');
-  assert.deepEqual(await database.marks(), marks);
+  assert.deepEqual(await database.notifications(), notifications);
 });
 
 test('a scan sees a touched cell’s value, a batch at a time', async () => {

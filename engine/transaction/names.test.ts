@@ -2,6 +2,7 @@
  * P60: names are any Unicode, and joining names never makes two cells,
  * rows or acknowledgments one.
  */
+import { textOf } from '../base/index.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { runObservers } from '../observer/run-observer.ts';
@@ -32,8 +33,8 @@ test('P60: cells with awkward names keep their own values, in the buffer and in 
     transaction.set(cell, String(i));
   });
   const expected = cells.map((_, i) => String(i));
-  const texts = (values: readonly (Buffer | undefined)[]): readonly (string | undefined)[] =>
-    values.map((value) => value?.toString());
+  const texts = (values: readonly (Uint8Array | undefined)[]): readonly (string | undefined)[] =>
+    values.map((value) => value && textOf(value));
   assert.deepEqual(texts(await transaction.getMany(cells)), expected);
   await transaction.commit();
   await using snapshot = await snapshotAt(context);
@@ -78,7 +79,7 @@ test('P60: two cells whose names join to one string leave a notification each', 
   transaction.set({ table: 't', row: 'a\0b', column: 'c' }, '1');
   transaction.set({ table: 't', row: 'a', column: 'b\0c' }, '1');
   const at = await transaction.commit();
-  assert.deepEqual(await database.marks(), [`notify a:b\0c@${at}`, `notify a\0b:c@${at}`]);
+  assert.deepEqual(await database.notifications(), [`notify a:b\0c@${at}`, `notify a\0b:c@${at}`]);
 });
 
 test('P60: an acknowledgment column names its observer and its column, whatever their names', () => {

@@ -12,20 +12,20 @@ import {
 } from '../testing/index.ts';
 import { isOf } from './columns.ts';
 
-const isMark = ({ table }: MutationCall): boolean => table === 't.notify';
+const isNotification = ({ table }: MutationCall): boolean => table === 't.notify';
 
 function openObserved(): Promise<TestDatabase> {
   return openTestDatabase({ observed: ['seen'] });
 }
 
-test('a weak notification marks the cell that the call named, whatever becomes of the caller’s object', async () => {
+test('a weak notification is set at the cell that the call named, whatever becomes of the caller’s object', async () => {
   const database = await openObserved();
   const transaction = await database.client('A').begin();
   const named = { ...cell('x:seen') };
   for (named.row of ['x', 'y']) transaction.notifyWeakly(named);
   put(transaction, { z: '1' });
   const at = await transaction.commit();
-  assert.deepEqual(await database.marks(), [`weak x:seen@${at}`, `weak y:seen@${at}`]);
+  assert.deepEqual(await database.notifications(), [`weak x:seen@${at}`, `weak y:seen@${at}`]);
 });
 
 for (const ordered of [true, false]) {
@@ -45,25 +45,25 @@ for (const ordered of [true, false]) {
     const database = await openObserved();
     const a = database.client('A', { ordered });
     const committed = await a.write({ 'x:seen': '1', 'x:unseen': '1' });
-    assert.deepEqual(await database.marks(), [`notify x:seen@${committed}`]);
+    assert.deepEqual(await database.notifications(), [`notify x:seen@${committed}`]);
   });
 }
 
-test('P61: a lost group with the marks and the commit in it is repeated with both', async () => {
+test('P61: a lost group with the notifications and the commit in it is repeated with both', async () => {
   const database = await openObserved();
   const a = database.client('A', { ordered: true });
   const isCommit = ({ mutations }: MutationCall): boolean =>
     mutations.some((one) => one.kind === 'set' && isOf('write', one));
-  a.store.loseRequest(once(isMark));
+  a.store.loseRequest(once(isNotification));
   a.store.loseRequest(once(isCommit));
   const committed = await database.clock.runUntil(a.write({ 'x:seen': '1' }));
-  assert.deepEqual(await database.marks(), [`notify x:seen@${committed}`]);
+  assert.deepEqual(await database.notifications(), [`notify x:seen@${committed}`]);
 });
 
 test('a delete of an observed cell notifies, too', async () => {
   const database = await openObserved();
   const committed = await database.client('A').write({ 'x:seen': undefined });
-  assert.deepEqual(await database.marks(), [`notify x:seen@${committed}`]);
+  assert.deepEqual(await database.notifications(), [`notify x:seen@${committed}`]);
 });
 
 test('P43: a weak notification is set once, when the transaction holds all its locks', async () => {
@@ -71,10 +71,10 @@ test('P43: a weak notification is set once, when the transaction holds all its l
   const a = database.client('A');
   let seen = 0;
   a.store.beforeCall = async (call) => {
-    if (call.kind !== 'mutation' || !isMark(call)) return;
+    if (call.kind !== 'mutation' || !isNotification(call)) return;
     seen++;
     assert.deepEqual(await database.locks(), ['x:c', 'y:c']);
-    assert.deepEqual(await database.marks(), []);
+    assert.deepEqual(await database.notifications(), []);
   };
   const transaction = await a.begin();
   put(transaction, { x: '1', y: '1' });
@@ -82,7 +82,7 @@ test('P43: a weak notification is set once, when the transaction holds all its l
   transaction.notifyWeakly(cell('hub'));
   const committed = await transaction.commit();
   assert.equal(seen, 1);
-  assert.deepEqual(await database.marks(), [`weak hub:c@${committed}`]);
+  assert.deepEqual(await database.notifications(), [`weak hub:c@${committed}`]);
 });
 
 test('a weak notification in a transaction without writes is refused: it would have no commit', async () => {
@@ -98,27 +98,28 @@ test('a transaction that loses sets no notification', async () => {
   put(loser, { 'x:seen': '1', y: '1' });
   await b.write({ y: '2' });
   await assert.rejects(loser.commit(), { code: 'WRITE_CONFLICT' });
-  assert.deepEqual(await database.marks(), []);
+  assert.deepEqual(await database.notifications(), []);
 });
 
 for (const lost of ['loseAnswer', 'loseRequest'] as const) {
   test(`a notification in doubt (${lost}) is sent again before anything is committed`, async () => {
     const database = await openObserved();
     const a = database.client('A', { ordered: false });
-    a.store[lost](once(isMark));
+    a.store[lost](once(isNotification));
     const committed = await database.clock.runUntil(a.write({ 'x:seen': '1' }));
-    assert.deepEqual(await database.marks(), [`notify x:seen@${committed}`]);
+    assert.deepEqual(await database.notifications(), [`notify x:seen@${committed}`]);
     const tables = a.store.trace.flatMap((call) => (call.kind === 'mutation' ? [call.table] : []));
     assert.deepEqual(tables, ['t', 't.notify', 't.notify', 't']);
   });
 }
 
 for (const ordered of [true, false]) {
-  test(`P40: a weak mark that is refused, because its table was dropped meanwhile, fails the commit (ordered: ${ordered})`, async () => {
+  test(`P40: a weak notification that is refused, because its table was dropped meanwhile, fails the commit (ordered: ${ordered})`, async () => {
     const database = await openTestDatabase({ tables: ['t', 'u'], observed: ['seen'] });
     const a = database.client('A', { ordered });
     a.store.beforeCall = async (call) => {
-      if (call.kind === 'mutation' && isMark(call)) await database.store.dropTable('u.notify');
+      if (call.kind !== 'mutation' || !isNotification(call)) return;
+      await database.store.dropTable('u.notify');
     };
     const transaction = await a.begin();
     put(transaction, { 'x:seen': '1', y: '1' });
@@ -134,7 +135,7 @@ test('a commit that cannot set its notification leaves no lock, and its error sa
   // STORE_IN_DOUBT would say that it may have committed; its locks would stop other transactions.
   const database = await openObserved();
   const a = database.client('A', { ordered: false });
-  a.store.loseRequest(isMark);
+  a.store.loseRequest(isNotification);
   await assert.rejects(database.clock.runUntil(a.write({ 'x:seen': '1', y: '1' })), {
     code: 'STORE_UNAVAILABLE',
   });
@@ -142,7 +143,7 @@ test('a commit that cannot set its notification leaves no lock, and its error sa
 
   const b = database.client('B', { ordered: false });
   b.store.beforeCall = (call) => {
-    if (call.kind === 'mutation' && isMark(call)) {
+    if (call.kind === 'mutation' && isNotification(call)) {
       throw new PercolatorError('STORE_UNAVAILABLE', 'not now');
     }
   };

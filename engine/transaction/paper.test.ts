@@ -6,7 +6,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { batchTimestamps } from '../oracle/index.ts';
-import { cell, type Client, openTestDatabase, put, type TestDatabase } from '../testing/index.ts';
+import {
+  cell,
+  type TestClient,
+  openTestDatabase,
+  put,
+  type TestDatabase,
+} from '../testing/index.ts';
 import { snapshotAt, transact } from './index.ts';
 
 describe('Figure 4: the transfer of $7 from Bob to Joe', () => {
@@ -14,7 +20,7 @@ describe('Figure 4: the transfer of $7 from Bob to Joe', () => {
    * The columns as the figure shows them. Deviation: a write record names its operation and, in
    * fixed width, the start timestamp: `8: 7 put` means the figure's `8: data @ 7`.
    */
-  async function figure4(): Promise<{ database: TestDatabase; client: Client }> {
+  async function figure4(): Promise<{ database: TestDatabase; client: TestClient }> {
     const database = await openTestDatabase();
     database.oracle.skipTo(5);
     const client = database.client('transfer');
@@ -27,7 +33,7 @@ describe('Figure 4: the transfer of $7 from Bob to Joe', () => {
     Joe: await database.stored('Joe:bal'),
   });
 
-  async function transfer(client: Client): Promise<number> {
+  async function transfer(client: TestClient): Promise<number> {
     const transaction = await client.begin();
     assert.equal(transaction.startTimestamp, 7);
     const [bob, joe] = await transaction.getMany([cell('Bob:bal'), cell('Joe:bal')]);
@@ -219,8 +225,8 @@ describe('section 2.2, transactions', () => {
     a.store.crashAfter(3); // Prewrites of p and x, and the commit point.
     await assert.rejects(a.write({ p: '1', x: '1' }));
     assert.deepEqual(await b.read(['p']), { p: '1' });
-    // The owner need not even be known to be dead: the primary's write record is enough to roll
-    // forward.
+    // The owner does not even have to be known to be dead: the primary's write record is enough to
+    // roll forward.
     assert.deepEqual(await b.read(['x']), { x: '1' });
   });
 
@@ -278,8 +284,8 @@ describe('section 2.2, transactions', () => {
   });
 
   test('"otherwise it should be rolled back"', async () => {
-    // Deviation: rolling back leaves a marker; without it a late prewrite would lock the cell again
-    // (P1).
+    // Deviation: rolling back leaves a rollback record; without it a late prewrite would lock the
+    // cell again (P1).
     const database = await openTestDatabase();
     const [a, b] = [database.client('A'), database.client('B')];
     a.store.crashAfter(2);

@@ -6,7 +6,7 @@
  *
  *     if   any lock                 "... or locks at any timestamp"
  *     or   any write ≥ start         "abort on writes after our start timestamp ..."
- *     or   our own rollback marker   we were rolled back, or this is an old copy (P1)
+ *     or   our own rollback record   we were rolled back, or this is an old copy (P1)
  *     then nothing, it is a conflict
  *     else data and lock at the start timestamp
  *
@@ -15,18 +15,36 @@
  * since all locks are there before the commit point, the row still commits in one mutation.
  *
  * A conflict is never believed at once: the mutation is not idempotent, and the "conflict" may be
- * the echo of our own lock from a copy that was sent before (P12). classify.ts checks.
+ * the echo of our own lock from a copy that was sent before (P12, own echo as conflict). A second
+ * read checks.
  *
  * Prewrite never waits for another transaction's lock. It holds locks, or is about to, and two
- * transactions that wait for each other would wait for ever (P22).
+ * transactions that wait for each other would wait forever (P22, waiting with locks).
  */
-import { hasCode, PercolatorError } from '../base/index.ts';
-import type { CellFilter, ConditionalRowMutation, Mutation, Timestamp } from '../bigtable/index.ts';
-import { backoffMs } from './backoff.ts';
-import { classifyPrewrite, type Conflict } from './classify.ts';
-import { placeOf, type CellAddress, DATA, LOCK, ROLLBACK, WRITE } from './columns.ts';
-import type { Context } from './context.ts';
-import { encodeLock, type Lock } from './locks/lock.ts';
+import { assert, byteLength, hasCode, PercolatorError, unreachable } from '../base/index.ts';
+import type {
+  Cell,
+  CellFilter,
+  ConditionalRowMutation,
+  Mutation,
+  Timestamp,
+} from '../bigtable/index.ts';
+import {
+  type CellAddress,
+  columnOf,
+  DATA,
+  describeCell,
+  isOf,
+  LOCK,
+  placeOf,
+  recordOf,
+  ROLLBACK,
+  WRITE,
+  type WriteRecord,
+} from './columns.ts';
+import { backoffMs, type Context } from './context.ts';
+import { encodeLock, type Lock, lockIn, readLock } from './locks.ts';
+import { isForbidding, tracesOf } from './resolve-lock.ts';
 import type { RowWrites, Write } from './writes.ts';
 
 /** What all prewrites of one transaction share. */
@@ -39,7 +57,8 @@ export interface Prewriting {
 
 /**
  * Locks the cells of all rows. Resolves with the conflicts; an empty list means that all cells are
- * locked. Of the primary's row, the primary and its piece are locked before all else (P2).
+ * locked. Of the primary's row, the primary and its piece are locked before all else (P2, primary
+ * not found).
  */
 export async function prewriteRows(
   context: Context,
@@ -68,7 +87,7 @@ function piecesOf({ table, row, writes }: RowWrites, bytesMax: number): readonly
   let bytes = Infinity;
   for (const write of writes.toSorted(byQualifier)) {
     const own = offending(write.column, 0).reduce(
-      (sum, { qualifier = '' }) => sum + Buffer.byteLength(qualifier),
+      (sum, { qualifier = '' }) => sum + byteLength(qualifier),
       0,
     );
     bytes += own;
@@ -132,7 +151,7 @@ async function examine(
     if (found.kind === 'conflict' && !(latest instanceof Error && found.reason === 'gone')) {
       return found;
     }
-    // Only now: the answer to the last attempt may be a conflict too (P21).
+    // Only now: the answer to the last attempt may be a conflict too (P21, writer meets dead lock).
     if (attempt > context.options.inDoubtAttemptsMax) throw noAnswer(row, attempt, latest);
     await context.clock.sleep(backoffMs(context, attempt));
     latest = await tryAgain(context, row, prewriting);
@@ -206,4 +225,129 @@ export function lockFor(context: Context, write: Write, prewriting: Prewriting):
     timeToLiveMs: context.options.lockTimeToLiveMs,
     heartbeat: 0,
   };
+}
+
+/*
+ * The classifying read: what a conditional mutation's "no" really meant (P11, P12).
+ *
+ * The storage answers with one bit. "Another transaction is there" calls for a retry; "your own
+ * mutation arrived before" does not, and a retry would apply the write twice. So a read checks
+ * every conflict before it is believed.
+ */
+
+export interface Conflict {
+  readonly kind: 'conflict';
+  /**
+   * newer write: committed at or after our start timestamp. locked: by another transaction. rolled
+   * back: our transaction was. gone: the obstacle has left since.
+   */
+  readonly reason: 'newer write' | 'locked' | 'rolled back' | 'gone';
+  readonly cell: CellAddress;
+  /** With `locked`: the lock. */
+  readonly lock?: Lock | undefined;
+  /**
+   * Every lock of the row that was in the way, for a caller that wants to resolve them (P80, many
+   * locks of one).
+   */
+  readonly locks: readonly FoundLock[];
+}
+
+export interface FoundLock {
+  readonly cell: CellAddress;
+  readonly lock: Lock;
+}
+
+/** Why the row was not locked, or that it is. */
+async function classifyPrewrite(
+  context: Context,
+  { table, row, writes }: RowWrites,
+  startTimestamp: Timestamp,
+): Promise<Conflict | { readonly kind: 'ours' }> {
+  const filters = writes.flatMap(({ column }) => evidence(column, startTimestamp));
+  const cells = (await context.store.readRow(table, row, filters))?.cells ?? [];
+  const [cell] = cells;
+  if (cell === undefined) {
+    return { kind: 'conflict', reason: 'gone', cell: { table, row, column: '' }, locks: [] };
+  }
+  // All cells of a row, or of its piece, are locked in one mutation, so our lock on the first
+  // proves our locks on all.
+  if (isOf(LOCK, cell) && cell.timestamp === startTimestamp) return { kind: 'ours' };
+  const reason = reasonOf(cell);
+  const address = { table, row, column: columnOf(cell) };
+  const lock = reason === 'locked' ? lockIn(cell, address) : undefined;
+  const locks = lock === undefined ? [] : foundLocks(cells, { table, row });
+  return { kind: 'conflict', reason, cell: address, lock, locks };
+}
+
+/** Damaged ones are left out: nothing is known of their primaries. */
+function foundLocks(
+  cells: readonly Cell[],
+  row: Pick<CellAddress, 'table' | 'row'>,
+): readonly FoundLock[] {
+  return cells.flatMap((cell) => {
+    const lock = isOf(LOCK, cell) ? readLock(cell) : undefined;
+    return lock === undefined ? [] : [{ cell: { ...row, column: columnOf(cell) }, lock }];
+  });
+}
+
+export type CommitEvidence =
+  | { readonly kind: 'committed'; readonly record: WriteRecord }
+  | { readonly kind: 'still locked' }
+  | { readonly kind: 'rolled back' }
+  /** Nothing is left that proves how it ended. */
+  | { readonly kind: 'collected' };
+
+/** How our own commit of the primary ended, or that it has not. */
+export async function classifyCommit(
+  context: Context,
+  primary: CellAddress,
+  startTimestamp: Timestamp,
+): Promise<CommitEvidence> {
+  const traces = tracesOf({ primary, startTimestamp });
+  const found = await context.store.readRow(primary.table, primary.row, traces);
+  const cells = found?.cells ?? [];
+  const record = recordOf(
+    startTimestamp,
+    cells.filter((cell) => isOf(WRITE, cell)),
+  );
+  if (record !== undefined) return { kind: 'committed', record };
+  if (cells.some((cell) => isOf(LOCK, cell))) return { kind: 'still locked' };
+  const rollback = cells.find((cell) => isOf(ROLLBACK, cell));
+  if (rollback !== undefined && !isForbidding(rollback)) return { kind: 'rolled back' };
+  const isGivenUp = (await context.oracle.readHorizon()) > startTimestamp;
+  if (isGivenUp) return { kind: 'collected' };
+  assert(rollback !== undefined, 'above the horizon, a lock that is gone has left a trace');
+  return { kind: 'rolled back' };
+}
+
+/** One sentence for the error. */
+export function describeConflict({ reason, cell, lock }: Conflict): string {
+  switch (reason) {
+    case 'newer write':
+      return `${describeCell(cell)} was written by a transaction that committed first`;
+    case 'locked':
+      return `${describeCell(cell)} is locked by the transaction of ${lock?.startTimestamp} (owner ${lock?.owner})`;
+    case 'rolled back':
+      return `another transaction presumed this one dead and rolled ${describeCell(cell)} back`;
+    case 'gone':
+      return `a cell of row ${cell.table}/${cell.row} was locked by another transaction`;
+    default:
+      return unreachable(reason);
+  }
+}
+
+/** Our own lock comes first: it decides. */
+function evidence(column: string, startTimestamp: Timestamp): CellFilter[] {
+  const own = { from: startTimestamp, to: startTimestamp };
+  return [
+    { ...placeOf(LOCK, column), ...own },
+    { ...placeOf(ROLLBACK, column), ...own },
+    { ...placeOf(WRITE, column), from: startTimestamp, versions: 1 },
+    { ...placeOf(LOCK, column), versions: 1 },
+  ];
+}
+
+function reasonOf(cell: Cell): Conflict['reason'] {
+  if (isOf(LOCK, cell)) return 'locked';
+  return isOf(ROLLBACK, cell) ? 'rolled back' : 'newer write';
 }

@@ -7,8 +7,8 @@ import { cpuUsage } from 'node:process';
 import { describe, test } from 'node:test';
 import { systemClock } from '../base/index.ts';
 import {
-  type Client,
-  type ClientOptions,
+  type TestClient,
+  type TestClientOptions,
   cell,
   openTestDatabase,
   put,
@@ -16,21 +16,21 @@ import {
 } from '../testing/index.ts';
 import { plant } from '../testing/planting.ts';
 
-const BATCHING: ClientOptions = { batching: { delayMs: 0 } };
+const BATCHING: TestClientOptions = { batching: { delayMs: 0 } };
 const VALUES = { 'a:one': '1', 'b:one': '2', 'b:two': '3', 'u/a:one': '4', 'c:one': '5' };
 const NAMES = [...Object.keys(VALUES), 'missing:one'];
 
 /** A reading client; the values have been written. */
 async function openScene(
-  options: ClientOptions,
-): Promise<{ readonly database: TestDatabase; readonly reader: Client }> {
+  options: TestClientOptions,
+): Promise<{ readonly database: TestDatabase; readonly reader: TestClient }> {
   const database = await openTestDatabase();
   await database.client('writer').write(VALUES);
   return { database, reader: database.client('reader', options) };
 }
 
 /** The reads that the reader sent to its storage, as `table rows`. */
-function reads({ store }: Client): readonly string[] {
+function reads({ store }: TestClient): readonly string[] {
   return store.trace
     .flatMap((call) => (call.kind === 'read' ? [`${call.table} ${call.rows.join(' ')}`] : []))
     .toSorted();

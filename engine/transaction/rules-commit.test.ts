@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
 import {
-  type Call,
+  type WatchedCall,
   cell,
   createMemoryBigtable,
   type MutationCall,
@@ -25,7 +25,7 @@ const isCommitPoint = ({ row, mutations }: MutationCall): boolean =>
 /** The condition on the lock excludes the second phase, which has the same operation. */
 const isPrewriteOf =
   (row: string) =>
-  (call: Call): boolean =>
+  (call: WatchedCall): boolean =>
     call.kind === 'mutation' &&
     call.row === row &&
     call.operation === 'checkAndMutateRows' &&

@@ -8,18 +8,16 @@ import { PercolatorError } from '../base/index.ts';
 import { decorate } from '../bigtable/index.ts';
 import {
   cell,
-  type Client,
+  type TestClient,
   openTestDatabase,
   put,
   type TestDatabase,
-  type Values,
+  type CellTexts,
   VirtualClock,
 } from '../testing/index.ts';
-import { createHeartbeats } from './locks/heartbeat.ts';
-import type { Lock } from './locks/lock.ts';
+import { createHeartbeats, type Lock } from './locks.ts';
 import { isOf, LOCK, placeOf } from './columns.ts';
-import { Committing } from './committing.ts';
-import { createContext } from './context.ts';
+import { Committing, createContext } from './context.ts';
 import { snapshotAt, transact } from './index.ts';
 
 const TIME_TO_LIVE_MS = 5_000;
@@ -57,7 +55,7 @@ describe('P80: many locks of dead owners of another machine cost one time to liv
   const SCAN = { table: 't', columns: ['c', 'd', 'e'] };
 
   /** One transaction for each set of values; all of them die between prewrite and commit. */
-  async function leaveLocks(all: readonly Values[]): Promise<TestDatabase> {
+  async function leaveLocks(all: readonly CellTexts[]): Promise<TestDatabase> {
     const database = await openTestDatabase();
     for (const [i, values] of all.entries()) {
       const dead = database.client(`dead ${i}`);
@@ -250,7 +248,7 @@ test('P26: a paused writer that comes back after it was rolled back fails with R
   assert.deepEqual(await database.locks(), []);
 });
 
-test('P26: a live transaction that is taken for dead loses its commit, never data', async () => {
+test('P26: a live transaction that is presumed dead loses its commit, never data', async () => {
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   database.bury('A'); // Wrongly.
@@ -374,8 +372,8 @@ test('a process that is told to stop sends no more heartbeats', async () => {
  */
 async function stall(
   database: TestDatabase,
-  client: Client,
-  values: Parameters<Client['write']>[0],
+  client: TestClient,
+  values: Parameters<TestClient['write']>[0],
 ): Promise<{ commit: () => void; committing: Promise<unknown> }> {
   const transaction = await client.begin();
   put(transaction, values);
@@ -392,7 +390,7 @@ async function stall(
 }
 
 /** The write record of x never arrives. */
-function loseSecondPhase({ store }: Client): void {
+function loseSecondPhase({ store }: TestClient): void {
   store.loseRequest(
     ({ row, mutations }) => row === 'x' && mutations.some((one) => isOf('write', one)),
   );
@@ -414,7 +412,9 @@ describe('P79: a transaction on a store that is gone', () => {
   const CALL_MS = 10_000;
 
   /** A client of which each call, or each question to the oracle, waits and then fails. */
-  async function gone(what: 'store' | 'oracle'): Promise<{ database: TestDatabase; a: Client }> {
+  async function gone(
+    what: 'store' | 'oracle',
+  ): Promise<{ database: TestDatabase; a: TestClient }> {
     const database = await openTestDatabase();
     const a = database.client('A');
     const fail = async (): Promise<never> => {

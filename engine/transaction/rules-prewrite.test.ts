@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
 import {
   cell,
-  type Client,
+  type TestClient,
   type MutationCall,
   once,
   openTestDatabase,
@@ -16,8 +16,8 @@ import {
 import { prewriteRows } from './prewrite.ts';
 
 test('P1: a prewrite that lands after the rollback is refused', async () => {
-  // Without the marker in rollBackMutations, or without the look for it in `offending`, the copy
-  // would lock P again, and A would commit although its X is gone.
+  // Without the rollback record in rollBackMutations, or without the look for it in `offending`,
+  // the copy would lock P again, and A would commit although its X is gone.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   a.store.duplicate(once(() => true));
@@ -50,7 +50,8 @@ test('P1: a prewrite that is still on its way when its transaction is rolled bac
 });
 
 test('P2: a reader of a lock whose primary was never written waits for the time to live, then forbids the primary', async () => {
-  // If the resolver erased X without leaving a marker at P, the late prewrite of P would succeed.
+  // If the resolver erased X without leaving a rollback record at P, the late prewrite of P would
+  // succeed.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   const { startTimestamp } = await a.begin();
@@ -84,7 +85,7 @@ test('P2: a newer record in the primary’s cell does not keep a reader from for
 });
 
 test('P2: a primary that is locked while a reader settles its absence is rolled back like any locked primary', async () => {
-  // forbidPrimary looks for the lock in its predicate; blind, it would mark a locked primary as
+  // forbidPrimary looks for the lock in its predicate; blind, it would record a locked primary as
   // rolled back.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
@@ -109,9 +110,9 @@ test('P3: another transaction’s lock at the address of a primary is not taken 
   assert.deepEqual(await database.locks(), ['p:c'], "B's lock stays");
 });
 
-test("P5, P6: another transaction's rollback marker is no conflict, whatever its timestamp", async () => {
-  // In the write column, or matched at any later timestamp, the marker would abort the older
-  // writer; matched at any earlier one, the writer that comes last.
+test("P5, P6: another transaction's rollback record is no conflict, whatever its timestamp", async () => {
+  // In the write column, or matched at any later timestamp, the rollback record would abort the
+  // older writer; matched at any earlier one, the writer that comes last.
   const database = await openTestDatabase();
   const [a, b] = [database.client('A'), database.client('B')];
   const older = await a.begin();
@@ -201,7 +202,7 @@ test('P8: our own rollback of the primary is found by a reader that meets a seco
   a.store.crashAfter(4); // Prewrites of p, x and y; then the rollback of p, and no more.
   await assert.rejects(loser.commit());
   assert.deepEqual(await database.locks(), ['x:c']);
-  // B does not know that A is dead: the marker at the primary is enough.
+  // B does not know that A is dead: the rollback record at the primary is enough.
   assert.deepEqual(await b.read(['p', 'x', 'y']), { p: undefined, x: undefined, y: '2' });
 });
 
@@ -225,7 +226,7 @@ test('P33: rolled back data is gone, so that it does not hide the version of a r
 
 /** Locks one cell for a transaction whose primary is `p`. */
 function prewrite(
-  client: Client,
+  client: TestClient,
   name: string,
   startTimestamp: number,
 ): ReturnType<typeof prewriteRows> {

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
 import { cell, once, openTestDatabase, put } from '../testing/index.ts';
-import { backoffMs } from './backoff.ts';
+import { backoffMs } from './context.ts';
 import { transact } from './index.ts';
 
 test('P19: a reader ignores a lock above its snapshot', async () => {
@@ -94,7 +94,7 @@ test('P20: a row that changes between two reads of one transaction is seen as it
 
 for (const point of ['before', 'after'] as const) {
   test(`P21: writers that never read clean up after a client that died ${point} its commit point`, async () => {
-    // Without cleanUpAfter they would meet the lock, abort, retry and abort for ever.
+    // Without cleanUpAfter they would meet the lock, abort, retry and abort forever.
     const database = await openTestDatabase();
     const [a, b] = [database.client('A'), database.client('B')];
     a.store.crashAfter(point === 'before' ? 2 : 3);

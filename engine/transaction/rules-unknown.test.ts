@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { type ErrorCode, PercolatorError } from '../base/index.ts';
 import {
-  type Client,
+  type TestClient,
   createMemoryBigtable,
   type MutationCall,
   once,
@@ -27,11 +27,11 @@ const isRollback = ({ mutations }: MutationCall): boolean =>
 
 const isRollbackOfPrimary = (call: MutationCall): boolean => call.row === 'p' && isRollback(call);
 
-const commitsSent = ({ store }: Client): number =>
+const commitsSent = ({ store }: TestClient): number =>
   store.trace.filter((call) => call.kind === 'mutation' && isCommitPoint(call)).length;
 
 /** Runs `action` just before the client's first rollback is delivered; fails if there is none. */
-function beforeRollback({ store }: Client, action: () => Promise<void>): void {
+function beforeRollback({ store }: TestClient, action: () => Promise<void>): void {
   let isReached = false;
   store.beforeCall = async (call) => {
     if (isReached || call.kind !== 'mutation' || !isRollback(call)) return;
@@ -301,7 +301,7 @@ test('P11: if one attempt to commit is in doubt, the commit is unknown, although
   assert.deepEqual(await database.locks(), ['p:c']);
 });
 
-test('P11: a commit that is refused each time is not unknown, although requests to repeat its marks are lost', async () => {
+test('P11: a commit that is refused each time is not unknown, although requests to repeat its notifications are lost', async () => {
   const database = await openTestDatabase({ observed: ['c'] });
   const a = database.client('A');
   let isRefused = false;
@@ -318,7 +318,7 @@ test('P11: a commit that is refused each time is not unknown, although requests 
   });
   const written = database.clock.runUntil(a.write({ p: '1', x: '1' }));
   await assert.rejects(written, { code: 'STORE_UNAVAILABLE' });
-  assert.ok(lost > 0, 'marks were repeated');
+  assert.ok(lost > 0, 'notifications were repeated');
   assert.equal(a.context.counters.unknown, 0);
   assert.deepEqual(await database.locks(), []);
 });
@@ -388,7 +388,7 @@ const repeated: readonly RepeatedMutation[] = [
     matches: ({ mutations }) => mutations.some((one) => one.kind === 'set' && isOf('data', one)),
   },
   {
-    name: 'marks',
+    name: 'notifications',
     times: ATTEMPTS_MAX,
     code: 'STORE_UNAVAILABLE',
     matches: ({ mutations }) => mutations.some(({ family }) => family === 'notify'),
@@ -419,8 +419,8 @@ for (const { name, times, code, matches } of repeated) {
 /** Runs a write that must end with COMMIT_UNKNOWN; resolves with the name of its transaction. */
 async function unknownCommit(
   { clock }: TestDatabase,
-  client: Client,
-  values: Parameters<Client['write']>[0],
+  client: TestClient,
+  values: Parameters<TestClient['write']>[0],
 ): Promise<NonNullable<PercolatorError['transaction']>> {
   const failed = await clock.runUntil(client.write(values).catch((error: unknown) => error));
   assert.ok(failed instanceof PercolatorError);
@@ -430,7 +430,7 @@ async function unknownCommit(
 }
 
 /** A hook: once this client has sent its commit, the store refuses its reads. */
-function failReadsAfterCommit(client: Client): Client['store']['beforeCall'] {
+function failReadsAfterCommit(client: TestClient): TestClient['store']['beforeCall'] {
   return ({ kind }) => {
     if (kind !== 'read' || commitsSent(client) === 0) return;
     throw new PercolatorError('STORE_UNAVAILABLE', 'no reads');

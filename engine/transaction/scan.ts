@@ -1,29 +1,33 @@
 /**
- * Scan: the rows of a range as the snapshot sees them.
+ * Scan: the rows of a range as the snapshot sees them, with what the transaction itself has
+ * written.
  *
  * Rows are read in batches. Each row is one atomic read; what makes the rows consistent is the
  * snapshot's timestamp, not any atomicity across rows. A row with a lock in the way is read again
  * alone, and its lock is resolved.
  *
  * A process that died may have left many locks, and each seems alive for its time to live. So while
- * the scan waits for one of them, it looks at all those that are still to come (P80).
+ * the scan waits for one of them, it looks at all those that are still to come (P80, many locks of
+ * one).
  */
-import { COUNT, type Kinds, TEXT, TEXTS } from '../base/options.ts';
+import { compareTexts, copyOf } from '../base/index.ts';
+import { COUNT, type OptionRules, TEXT, TEXTS } from '../base/options.ts';
 import { keyAfter, nextStart, type Row, rowBatches } from '../bigtable/index.ts';
 import { columnOf, LOCK, placeOf, WRITE } from './columns.ts';
 import type { Context } from './context.ts';
-import { readLock } from './locks/lock.ts';
-import { resolveLock } from './locks/resolve-lock.ts';
-import { quietly } from './roll-back.ts';
+import { readLock } from './locks.ts';
+import { quietly, resolveLock } from './resolve-lock.ts';
 import {
   committedVersions,
   filtersFor,
+  type HeldSnapshot,
   isValueElsewhere,
   pendingLocks,
   snapshotRead,
+  validateRead,
   type Version,
 } from './snapshot-read.ts';
-import { type HeldSnapshot, validateRead } from './stale.ts';
+import type { Write, WriteBuffer } from './writes.ts';
 
 export interface ScanRange {
   readonly table: string;
@@ -40,7 +44,7 @@ export interface ScanRange {
   readonly batchRows?: number | undefined;
 }
 
-export const RANGE_KINDS: Kinds<ScanRange> = {
+export const RANGE_RULES: OptionRules<ScanRange> = {
   table: TEXT,
   start: TEXT,
   end: TEXT,
@@ -51,12 +55,12 @@ export const RANGE_KINDS: Kinds<ScanRange> = {
 /** A row and the values of its columns; a column without a value is absent. */
 export interface ScannedRow {
   readonly row: string;
-  readonly values: ReadonlyMap<string, Buffer>;
+  readonly values: ReadonlyMap<string, Uint8Array>;
 }
 
 const BATCH_ROWS = 128;
 
-export async function* scanSnapshot(
+async function* scanSnapshot(
   context: Context,
   range: ScanRange,
   held: HeldSnapshot,
@@ -148,7 +152,7 @@ class Lookout implements AsyncDisposable {
 }
 
 /** Undefined if a lock is in the way, or if a value is not among the cells that were read. */
-function valuesHere({ columns }: ScanRange, row: Row): ReadonlyMap<string, Buffer> | undefined {
+function valuesHere({ columns }: ScanRange, row: Row): ReadonlyMap<string, Uint8Array> | undefined {
   if (pendingLocks(row).length > 0) return undefined;
   const versions = committedVersions(columns, row.cells);
   const isWithout = versions.some((version, i) => isValueElsewhere(version, columns[i]));
@@ -160,7 +164,7 @@ async function readAgain(
   { table, columns }: ScanRange,
   { key }: Row,
   held: HeldSnapshot,
-): Promise<ReadonlyMap<string, Buffer>> {
+): Promise<ReadonlyMap<string, Uint8Array>> {
   const { versions } = await held.tables.read(table, (stored) =>
     snapshotRead(context, { table: stored, row: key, columns }, held.startTimestamp),
   );
@@ -171,11 +175,88 @@ async function readAgain(
 function byColumn(
   columns: readonly string[],
   versions: readonly (Version | undefined)[],
-): ReadonlyMap<string, Buffer> {
-  const values = new Map<string, Buffer>();
+): ReadonlyMap<string, Uint8Array> {
+  const values = new Map<string, Uint8Array>();
   versions.forEach((version, i) => {
     const column = columns[i];
     if (column !== undefined && version?.value !== undefined) values.set(column, version.value);
   });
   return values;
+}
+
+/** The snapshot's rows and those of the transaction's own writes, merged by key. */
+export function scanWithWrites(
+  context: Context,
+  range: ScanRange,
+  held: HeldSnapshot,
+  writes: WriteBuffer,
+): AsyncGenerator<ScannedRow> {
+  const written = writtenRows(range, writes);
+  return written.length === 0
+    ? scanSnapshot(context, range, held)
+    : mergeInto(context, range, held, written.toReversed());
+}
+
+/** `pending` has its first row last: `pop` moves no other row, as `shift` would. */
+async function* mergeInto(
+  context: Context,
+  range: ScanRange,
+  held: HeldSnapshot,
+  pending: WrittenRow[],
+): AsyncGenerator<ScannedRow> {
+  for await (const scanned of scanSnapshot(context, range, held)) {
+    yield* rowsBefore(scanned.row, pending);
+    const own = pending.at(-1)?.row === scanned.row ? pending.pop() : undefined;
+    const merged = own === undefined ? scanned : overlay(scanned, own.writes);
+    if (merged.values.size > 0) yield merged;
+  }
+  yield* rowsBefore(undefined, pending);
+}
+
+interface WrittenRow {
+  readonly row: string;
+  readonly writes: readonly Write[];
+}
+
+/** The rows of the range that the transaction writes, in key order. */
+function writtenRows(range: ScanRange, buffer: WriteBuffer): WrittenRow[] {
+  const columns = new Set(range.columns);
+  const rows = Map.groupBy(
+    buffer.ofTable(range.table).filter((write) => columns.has(write.column) && isIn(range, write)),
+    ({ row }) => row,
+  );
+  return [...rows]
+    .map(([row, writes]) => ({ row, writes }))
+    .toSorted((a, b) => compareRows(a.row, b.row));
+}
+
+function isIn({ start = '', end }: ScanRange, { row, operation }: Write): boolean {
+  if (operation === 'touch' || compareRows(row, start) < 0) return false;
+  return end === undefined || compareRows(row, end) < 0;
+}
+
+/** Takes from `pending` the rows that come before `row` and that the snapshot does not have. */
+function* rowsBefore(row: string | undefined, pending: WrittenRow[]): Generator<ScannedRow> {
+  for (;;) {
+    const next = pending.at(-1);
+    if (next === undefined) return;
+    if (row !== undefined && compareRows(next.row, row) >= 0) return;
+    pending.pop();
+    const fresh = overlay({ row: next.row, values: new Map() }, next.writes);
+    if (fresh.values.size > 0) yield fresh;
+  }
+}
+
+function overlay({ row, values }: ScannedRow, writes: readonly Write[]): ScannedRow {
+  const merged = new Map(values);
+  for (const { column, value } of writes) {
+    if (value === undefined) merged.delete(column);
+    else merged.set(column, copyOf(value));
+  }
+  return { row, values: merged };
+}
+
+/** Order of the UTF-8 bytes: the storage's order, not JavaScript's. */
+function compareRows(a: string, b: string): number {
+  return compareTexts(a, b);
 }

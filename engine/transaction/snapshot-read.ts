@@ -6,43 +6,45 @@
  * 2. Find the latest write below our start timestamp.
  * 3. Return the data it points to.
  *
- * All three come from one atomic read of the row (P20): between a read of the writes and one of the
- * locks a transaction could commit, and we would see neither its write nor its lock. But which data
- * to ask for is known only once the write record is. So the read asks for the two newest data
- * versions at or before the snapshot. At most one of them can be newer than the one wanted: two
- * newer versions would mean that two transactions wrote the cell between the same two commits, and
- * one of them lost. (Data of rolled-back transactions does not count: it is erased together with
- * the lock.) The same holds if the write record is a touch, however old the data is that it points
- * to. So data that is not among the two versions has been collected, and the snapshot is stale
- * (stale.ts).
+ * All three come from one atomic read of the row (P20, reads of different moments): between a read
+ * of the writes and one of the locks a transaction could commit, and we would see neither its write
+ * nor its lock. But which data to ask for is known only once the write record is. So the read asks
+ * for the two newest data versions at or before the snapshot. At most one of them can be newer than
+ * the one wanted: two newer versions would mean that two transactions wrote the cell between the
+ * same two commits, and one of them lost. (Data of rolled-back transactions does not count: it is
+ * erased together with the lock.) The same holds if the write record is a touch, however old the
+ * data is that it points to. So data that is not among the two versions has been collected, and the
+ * snapshot is stale (`validateRead`).
  *
- * Locks above our start timestamp are ignored: their commit timestamps are above it, too (P19).
+ * Locks above our start timestamp are ignored: their commit timestamps are above it, too (P19,
+ * locks that matter).
  */
-import { assert, PercolatorError } from '../base/index.ts';
+import { assert, copyOf, PercolatorError } from '../base/index.ts';
 import type { Cell, CellFilter, Row, Timestamp } from '../bigtable/index.ts';
-import { backoffMs } from './backoff.ts';
+import type { Hold } from '../leases/index.ts';
+import type { BoundTables } from './bound-tables.ts';
 import {
-  placeOf,
   type CellAddress,
   columnOf,
   DATA,
+  decodeWriteRecord,
   describeCell,
   isAcknowledgment,
   isOf,
   LOCK,
+  placeOf,
   WRITE,
+  type WriteRecord,
 } from './columns.ts';
-import type { Context } from './context.ts';
-import { type Lock, lockIn } from './locks/lock.ts';
-import { resolveLock } from './locks/resolve-lock.ts';
-import { refuseBelowHorizon } from './stale.ts';
-import { decodeWriteRecord, type WriteRecord } from './write-record.ts';
+import { backoffMs, type Context } from './context.ts';
+import { type Lock, lockIn } from './locks.ts';
+import { resolveLock } from './resolve-lock.ts';
 
 /** A committed version of a cell, as a snapshot sees it. */
 export interface Version {
   readonly record: WriteRecord;
   /** Undefined if the version is a delete, or if the column has no data (acknowledgments). */
-  readonly value: Buffer | undefined;
+  readonly value: Uint8Array | undefined;
 }
 
 export interface RowToRead {
@@ -50,7 +52,7 @@ export interface RowToRead {
   readonly row: string;
   readonly columns: readonly string[];
   /**
-   * Columns read ahead, which may be asked for later (prefetch.ts).
+   * Columns read ahead, which may be asked for later (reads.ts).
    * Locks at them are left alone.
    */
   readonly alongside?: readonly string[] | undefined;
@@ -174,7 +176,7 @@ export function pendingLocks(row: Row | undefined): readonly Cell[] {
 
 /**
  * Deals with the locks found in a row. Readers may wait, because they hold nothing that others wait
- * for (P22).
+ * for (P22, waiting with locks).
  * @throws LOCKED if a live transaction's lock is there when the read has waited for locks for
  * longer than `lockWaitMsMax`
  */
@@ -185,7 +187,7 @@ async function resolveOrWait(
   waiting: { readonly attempt: number; readonly startedMs: number },
 ): Promise<void> {
   let alive: { readonly address: CellAddress; readonly lock: Lock } | undefined;
-  // All of them before any wait, so that their ages begin together (P80).
+  // All of them before any wait, so that their ages begin together (P80, many locks of one).
   for (const cell of locks) {
     const address = { table, row, column: columnOf(cell) };
     const lock = lockIn(cell, address);
@@ -289,7 +291,7 @@ export function committedVersion(column: string, cells: readonly Cell[]): Versio
   const data = cells.find(
     ({ qualifier, timestamp }) => qualifier === own && timestamp === record.dataTimestamp,
   );
-  return { record, value: data && Buffer.from(data.value) };
+  return { record, value: data && copyOf(data.value) };
 }
 
 /** The same as `isValueElsewhere`, for the newest version of a column in a row that was read. */
@@ -310,9 +312,64 @@ async function readData(
   { store }: Context,
   { table, row, column }: CellAddress,
   record: WriteRecord,
-): Promise<Buffer | undefined> {
+): Promise<Uint8Array | undefined> {
   const { dataTimestamp: from } = record;
   const found = await store.readRow(table, row, [{ ...placeOf(DATA, column), from, to: from }]);
   const data = found?.cells[0];
-  return data && Buffer.from(data.value);
+  return data && copyOf(data.value);
+}
+
+/*
+ * Stale snapshots: what a snapshot must not read because it may have been collected (P31, snapshot
+ * loses versions).
+ *
+ * A transaction whose hold is covered by its process's lease does not have to ask: no collector
+ * has come near its snapshot. All others read the horizon after each read, before the result is
+ * returned:
+ *
+ *     read ─▶ covered? ─ yes ─▶ done
+ *                      └ no ──▶ horizon at or below S? ─ yes ─▶ done: no version was missing
+ *                                                      └ no ──▶ STALE_SNAPSHOT
+ *
+ * After, not before: the collector persists the horizon before it deletes anything, so a read that
+ * missed something is followed by a horizon that says so. Because every read is checked on its own,
+ * nothing is left to check when a snapshot is closed.
+ *
+ * A commit is always checked, covered or not, because the check is free: the horizon comes with the
+ * commit timestamp (commit.ts).
+ */
+
+/** A transaction's snapshot, its hold on it, and the tables that it sees. */
+export interface HeldSnapshot {
+  readonly startTimestamp: Timestamp;
+  readonly hold: Hold;
+  readonly tables: BoundTables;
+}
+
+/**
+ * Call it after a read, and await the promise before the result is used; undefined if there is
+ * nothing to wait for. @throws STALE_SNAPSHOT
+ */
+export function validateRead(
+  context: Context,
+  { startTimestamp, hold }: HeldSnapshot,
+): Promise<void> | undefined {
+  return hold.isCovered() ? undefined : refuseBelowHorizon(context, startTimestamp);
+}
+
+/** Reads the horizon. @throws STALE_SNAPSHOT if it is above the snapshot */
+export async function refuseBelowHorizon(
+  { oracle }: Context,
+  startTimestamp: Timestamp,
+): Promise<void> {
+  refuseStale(startTimestamp, await oracle.readHorizon());
+}
+
+export function refuseStale(startTimestamp: Timestamp, horizon: Timestamp): void {
+  if (horizon <= startTimestamp) return;
+  throw new PercolatorError(
+    'STALE_SNAPSHOT',
+    `the snapshot at ${startTimestamp} is below the horizon ${horizon}: ` +
+      'versions that it sees may have been collected',
+  );
 }

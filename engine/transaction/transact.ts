@@ -1,52 +1,62 @@
 /**
  * Transact: runs a function as a transaction, again until it commits, but at most `attemptsMax`
- * times, and not for long while nothing answers (P79).
+ * times, and not for long while nothing answers (P79, count instead of time).
  *
  * "... the transaction has conflicted ... and should be retried after a backoff" (section 2.2); the
  * library owns that loop. Each attempt is a new transaction: a new start timestamp, new reads,
  * nothing carried over. Retrying only the writes, at a new timestamp, would bring back the lost
- * updates that the conflict prevented (P18).
+ * updates that the conflict prevented (P18, retry without reads).
  *
  * The function may run several times, so outside the transaction it must do nothing that cannot be
- * done twice (P51).
+ * done twice (P51, effects outside).
  */
-import { hasCode, isRetryable, PercolatorError } from '../base/index.ts';
+import { hasCode, isRetryable, PercolatorError, type TransactionName } from '../base/index.ts';
 import {
   check,
   checkOptions,
   FUNCTION,
-  type Kinds,
+  type OptionRules,
   objectWith,
   TEXT,
   WHOLE,
 } from '../base/options.ts';
 import type { Timestamp } from '../bigtable/index.ts';
-import { backoffMs } from './backoff.ts';
+import { during, type TransactionTrace } from '../telemetry/index.ts';
+import { backoffMs, type Context } from './context.ts';
 import { BoundTables } from './bound-tables.ts';
 import { CELL } from './columns.ts';
-import type { Context } from './context.ts';
-import type { Lock } from './locks/lock.ts';
-import { type Outcome, settleTransaction } from './locks/resolve-lock.ts';
-import { type HeldSnapshot, refuseBelowHorizon } from './stale.ts';
+import type { Lock } from './locks.ts';
+import { type TransactionOutcome, settleTransaction } from './resolve-lock.ts';
+import { type HeldSnapshot, refuseBelowHorizon } from './snapshot-read.ts';
 import { type Snapshot, Transaction, type TransactionOptions } from './transaction.ts';
-import type { TransactionName } from '../base/index.ts';
 
-const KINDS: Kinds<TransactionOptions> = { kind: TEXT };
+const RULES: OptionRules<TransactionOptions> = { kind: TEXT };
 const TRANSACTION_NAME = objectWith('one that an error with COMMIT_UNKNOWN names', {
   primary: CELL,
   startTimestamp: WHOLE,
 });
 
-/** A transaction at a fresh start timestamp. */
+/**
+ * A transaction at a fresh start timestamp.
+ * @param traceOfRun of a run of an observer: what is measured of it
+ */
 export async function begin(
   context: Context,
   options: TransactionOptions = {},
+  traceOfRun?: TransactionTrace,
 ): Promise<Transaction> {
-  checkOptions('begin', options, KINDS);
+  checkOptions('begin', options, RULES);
   const { kind } = options;
-  const held = await holdNow(context);
-  context.counters.begun++;
-  return new Transaction(context, held, { readOnly: false, kind });
+  const trace = traceOfRun ?? context.telemetry?.transaction(kind);
+  try {
+    const held = await during(trace?.step('begin'), holdNow(context));
+    context.counters.begun++;
+    trace?.hasBegun(held.startTimestamp);
+    return new Transaction(context, held, { readOnly: false, kind, trace });
+  } catch (error) {
+    trace?.failed(error);
+    throw error;
+  }
 }
 
 /**
@@ -58,7 +68,7 @@ export async function snapshotAt(
   timestamp?: Timestamp,
   options: TransactionOptions = {},
 ): Promise<Snapshot> {
-  checkOptions('snapshot', options, KINDS);
+  checkOptions('snapshot', options, RULES);
   const { kind } = options;
   const held =
     timestamp === undefined ? await holdNow(context) : await holdThen(context, timestamp);
@@ -108,7 +118,7 @@ export async function transact<T>(
   options: TransactionOptions = {},
 ): Promise<T> {
   check('the body of transact', body, FUNCTION);
-  checkOptions('transact', options, KINDS);
+  checkOptions('transact', options, RULES);
   const { kind = body.name } = options;
   let unansweredSinceMs: number | undefined;
   for (let attempt = 1; ; attempt++) {
@@ -178,7 +188,11 @@ export async function outcomeOf(
  * the outcome. No look follows the last one, so there the doubt reaches the caller of `outcomeOf`:
  * LOCKED would say that the transaction is alive, which is not known.
  */
-async function settleOrLook(context: Context, lock: Lock, isLast: boolean): Promise<Outcome> {
+async function settleOrLook(
+  context: Context,
+  lock: Lock,
+  isLast: boolean,
+): Promise<TransactionOutcome> {
   try {
     return await settleTransaction(context, lock);
   } catch (error) {

@@ -10,12 +10,16 @@
  * isolation. Its one hole is write skew: two transactions that read the same cells and write
  * different ones. `lock(cell)` closes it where it matters.
  *
+ * Its snapshot is *held*: while it lasts, a hold on the lease of this process keeps garbage
+ * collectors from what it still sees (leases/leases.ts).
+ *
  * Most users want `transact`, which also retries; its function receives an object of this class.
  */
-import { PercolatorError } from '../base/index.ts';
+import { copyOf, PercolatorError } from '../base/index.ts';
 import { check, checkOptions, LIST } from '../base/options.ts';
 import { ownValue, type Timestamp } from '../bigtable/index.ts';
-import type { Cause } from './cause.ts';
+import type { TransactionTrace } from '../telemetry/index.ts';
+import type { Cause } from './notifications.ts';
 import {
   acknowledgmentColumn,
   type CellAddress,
@@ -27,10 +31,8 @@ import {
 import { commit } from './commit.ts';
 import type { Context } from './context.ts';
 import { Reads } from './reads.ts';
-import { scanWithWrites } from './scan-with-writes.ts';
-import { RANGE_KINDS, type ScannedRow, type ScanRange } from './scan.ts';
-import type { Version } from './snapshot-read.ts';
-import type { HeldSnapshot } from './stale.ts';
+import { RANGE_RULES, type ScannedRow, type ScanRange, scanWithWrites } from './scan.ts';
+import type { HeldSnapshot, Version } from './snapshot-read.ts';
 import { type Write, WriteBuffer } from './writes.ts';
 
 /** What can be read: by a transaction, or by a read-only snapshot at any timestamp. */
@@ -41,9 +43,9 @@ export interface Reader {
    * The cell's value, or undefined if it has none. A value of the snapshot is not a copy: changing
    * it changes later reads.
    */
-  get(cell: CellAddress): Promise<Buffer | undefined>;
+  get(cell: CellAddress): Promise<Uint8Array | undefined>;
   /** The values of several cells; cells of one row are read together. */
-  getMany(cells: readonly CellAddress[]): Promise<readonly (Buffer | undefined)[]>;
+  getMany(cells: readonly CellAddress[]): Promise<readonly (Uint8Array | undefined)[]>;
   /** The rows of a range in key order. */
   scan(range: ScanRange): AsyncIterable<ScannedRow>;
 }
@@ -65,7 +67,13 @@ export interface TransactionOptions {
   readonly kind?: string | undefined;
 }
 
-type State = 'open' | 'committing' | 'committed' | 'failed' | 'closed';
+interface OpenTransactionOptions extends TransactionOptions {
+  readonly readOnly: boolean;
+  /** What is measured of it; undefined if nothing is. */
+  readonly trace?: TransactionTrace | undefined;
+}
+
+type TransactionState = 'open' | 'committing' | 'committed' | 'failed' | 'closed';
 
 export class Transaction implements Snapshot {
   readonly startTimestamp: Timestamp;
@@ -75,36 +83,38 @@ export class Transaction implements Snapshot {
   readonly #weak: CellAddress[] = [];
   readonly #reads: Reads;
   readonly #readOnly: boolean;
+  readonly #trace: TransactionTrace | undefined;
   #cause: Cause | undefined;
   /** Moves forward only; once it is not `open`, nothing is possible. */
-  #state: State = 'open';
+  #state: TransactionState = 'open';
 
   /** Use `begin` or `snapshotAt`. */
   constructor(
     context: Context,
     held: HeldSnapshot,
-    { readOnly, kind = '' }: TransactionOptions & { readonly readOnly: boolean },
+    { readOnly, kind = '', trace }: OpenTransactionOptions,
   ) {
     this.#context = context;
     this.#held = held;
     this.#reads = new Reads(context, held, kind);
     this.startTimestamp = held.startTimestamp;
     this.#readOnly = readOnly;
+    this.#trace = trace;
   }
 
   /**
    * @throws LOCKED if a live transaction keeps its lock for too long
    * @throws STALE_SNAPSHOT if what the snapshot sees may have been collected
    */
-  async get(cell: CellAddress): Promise<Buffer | undefined> {
+  async get(cell: CellAddress): Promise<Uint8Array | undefined> {
     this.#assertOpen();
     checkUserCell(cell);
     const write = this.#writes.size === 0 ? undefined : this.#writes.find(cell);
-    if (write !== undefined && write.operation !== 'touch') return asBuffer(write.value);
+    if (write !== undefined && write.operation !== 'touch') return ownCopy(write.value);
     return (await this.#reads.version(cell))?.value;
   }
 
-  async getMany(cells: readonly CellAddress[]): Promise<readonly (Buffer | undefined)[]> {
+  async getMany(cells: readonly CellAddress[]): Promise<readonly (Uint8Array | undefined)[]> {
     this.#assertOpen();
     check('the cells of getMany', cells, LIST);
     cells.forEach(checkUserCell);
@@ -114,27 +124,27 @@ export class Transaction implements Snapshot {
     return versions.map((version, i) => {
       const write = writes[i];
       const own = write !== undefined && write.operation !== 'touch';
-      return own ? asBuffer(write.value) : version?.value;
+      return own ? ownCopy(write.value) : version?.value;
     });
   }
 
   /** Sees the transaction's own writes that were made before this call, not later ones. */
   scan(range: ScanRange): AsyncGenerator<ScannedRow> {
     this.#assertOpen();
-    checkOptions('scan', range, RANGE_KINDS, ['table', 'columns']);
+    checkOptions('scan', range, RANGE_RULES, ['table', 'columns']);
     range.columns.forEach(checkUserColumn);
     const asked = { ...range, columns: [...range.columns] }; // The caller may use its object again.
     return scanWithWrites(this.#context, asked, this.#held, this.#writes);
   }
 
-  /** The bytes are copied: the caller may use its buffer again (P76). */
+  /** The bytes are copied: the caller may use its buffer again (P76, caller's bytes change). */
   set(cell: CellAddress, value: Uint8Array | string): void {
     this.#buffer(cell, { operation: 'put', value: ownValue('the value of a cell', value) });
   }
 
   /**
    * Older snapshots still see the value, and later writers the conflict:
-   * a delete is a write (P17).
+   * a delete is a write (P17, deletes that erase).
    */
   delete(cell: CellAddress): void {
     this.#buffer(cell, { operation: 'delete' });
@@ -161,7 +171,7 @@ export class Transaction implements Snapshot {
   }
 
   /**
-   * Marks a cell for its observers without writing it (section 2.4): transactions do not conflict
+   * Notifies the observers of a cell without writing it (section 2.4): transactions do not conflict
    * over it, and the observer runs at least once, perhaps several times, perhaps concurrently.
    */
   notifyWeakly(cell: CellAddress): void {
@@ -182,14 +192,17 @@ export class Transaction implements Snapshot {
     this.#assertOpen();
     this.#state = 'committing';
     this.#reads.end();
+    let committedAt: Timestamp;
     try {
-      const committedAt = await this.#commitWrites();
-      this.#state = 'committed';
-      return committedAt;
+      committedAt = await this.#commitWrites();
     } catch (error) {
       this.#state = 'failed';
+      this.#trace?.failed(error);
       throw error;
     }
+    this.#state = 'committed';
+    this.#trace?.committed(committedAt, this.#writes.size > 0);
+    return committedAt;
   }
 
   /** Forgets the writes. Nothing was sent, so there is nothing to undo. Harmless after `commit`. */
@@ -198,6 +211,7 @@ export class Transaction implements Snapshot {
     this.#state = 'closed';
     this.#reads.end();
     this.#held.hold.release();
+    this.#trace?.discarded();
   }
 
   async close(): Promise<void> {
@@ -213,13 +227,16 @@ export class Transaction implements Snapshot {
     return this.#reads.versions(cells);
   }
 
-  /** For observers: records that `observer` has run for `cell` in this snapshot (P42). */
+  /**
+   * For observers: records that `observer` has run for `cell` in this snapshot (P42, changes during
+   * a run).
+   */
   acknowledge(observer: string, cell: CellAddress): void {
     const column = acknowledgmentColumn(observer, cell.column);
     this.#writes.put({ table: cell.table, row: cell.row, column, operation: 'put' });
   }
 
-  /** For observers: what its marks say caused them (P83). */
+  /** For observers: what its notifications say caused them (P83, endless loop). */
   causedBy(cause: Cause): void {
     this.#cause = cause;
   }
@@ -231,6 +248,7 @@ export class Transaction implements Snapshot {
         rows: this.#writes.byRow(),
         weak: this.#weak,
         cause: this.#cause,
+        trace: this.#trace,
       });
     }
     this.#held.hold.release();
@@ -268,6 +286,6 @@ export class Transaction implements Snapshot {
   }
 }
 
-function asBuffer(value: Uint8Array | undefined): Buffer | undefined {
-  return value && Buffer.from(value);
+function ownCopy(value: Uint8Array | undefined): Uint8Array | undefined {
+  return value && copyOf(value);
 }

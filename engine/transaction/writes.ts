@@ -2,17 +2,14 @@
  * A transaction's writes: "Calls to Set() are buffered ... until commit time" (section 2.2).
  *
  * The buffer holds a cell once, with its last value: two writes to one cell would be two prewrites,
- * and the second would find the first one's lock (P16). At commit the writes are grouped by row,
- * because all writes of one row go into one row mutation.
+ * and the second would find the first one's lock (P16, one row, many cells). At commit the writes
+ * are grouped by row, because all writes of one row go into one row mutation.
  */
 import { PercolatorError } from '../base/index.ts';
-import type { CellAddress } from './columns.ts';
-import { cellName } from './columns.ts';
-import type { Operation, Touched } from './locks/lock.ts';
-import { RowMap } from './row-map.ts';
+import { type CellAddress, cellName, type WriteOperation, type Touched } from './columns.ts';
 
 export interface Write extends CellAddress {
-  readonly operation: Operation;
+  readonly operation: WriteOperation;
   /** The new value; absent for a delete, a touch and an acknowledgment. */
   readonly value?: Uint8Array | undefined;
   /** For a touch: the version that stays current. */
@@ -98,5 +95,40 @@ export class WriteBuffer {
       writes.push(write);
     }
     return rows;
+  }
+}
+
+/**
+ * Values by row: first by table, then by row key. Making one string of both for each lookup, and
+ * hashing it, would cost more than two lookups.
+ */
+interface RowAddress {
+  readonly table: string;
+  readonly row: string;
+}
+
+export class RowMap<V> {
+  readonly #tables = new Map<string, Map<string, V>>();
+
+  get({ table, row }: RowAddress): V | undefined {
+    return this.#tables.get(table)?.get(row);
+  }
+
+  /** The row's value; made by `make` if there is none yet. */
+  getOrMake({ table, row }: RowAddress, make: () => V): V {
+    let rows = this.#tables.get(table);
+    if (rows === undefined) this.#tables.set(table, (rows = new Map()));
+    let value = rows.get(row);
+    if (value === undefined) rows.set(row, (value = make()));
+    return value;
+  }
+
+  /** All values: table by table, within a table in order of creation. */
+  *values(): Generator<V> {
+    for (const rows of this.#tables.values()) yield* rows.values();
+  }
+
+  clear(): void {
+    this.#tables.clear();
   }
 }

@@ -2,17 +2,18 @@
  * An engine that runs a chain of jobs: our own, or an existing one that keeps Hadoop Streaming's
  * contract. All engines run the map and reduce functions of one module, and differ in how they
  * bring records from map to reduce. With every engine an output folder of this machine appears
- * whole or not at all (output-folder.ts).
+ * whole or not at all (output.ts).
  */
 import { mkdtempDisposable, open, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { MapReduceError } from '../errors.ts';
-import { isUri, unpackedInputs } from '../input-files.ts';
-import { type Input, resolveInput, type Split } from '../input-splits.ts';
-import type { JobChain } from '../job-chain.ts';
-import { UnfinishedOutput } from '../output-folder.ts';
+import { type Input, isUri, resolveInput, type Split, unpackedInputs } from '../input.ts';
+import { type JobChain, runChain } from '../job-chain.ts';
+import { MapReduceError } from '../job.ts';
+import { UnfinishedOutput } from '../output.ts';
+import { MEMORY_BYTES_MIN } from '../run-job.ts';
+import { openWorkerPool } from '../worker-pool.ts';
 
 export interface ChainRun {
   readonly chain: JobChain;
@@ -148,4 +149,98 @@ export function wholeFile({ path, start }: Split, engine: string): string {
     'INVALID_ARGUMENT',
     `input ${path} begins at byte ${start}, and ${engine} reads files from their first byte`,
   );
+}
+
+interface ProgramOptions {
+  readonly env?: Readonly<Record<string, string>> | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Finds the reason, as its group `told`, in what a failed program said. */
+  readonly reason?: RegExp | undefined;
+  /** If the signal has stopped the program, is told what the program had said. */
+  readonly stopped?: ((said: string) => Promise<void>) | undefined;
+}
+
+/** The complaint of a streaming program, which reaches us through most engines. */
+const COMPLAINT = /^.*streaming-program(?: (?<code>[A-Z_]+))?: (?<told>.*)$/m;
+
+/** Codes of complaints that are those of the run. */
+const FINAL = ['RECORD_INVALID', 'JOB_INVALID'] as const;
+
+/** A failed program may have said a lot; the message has this much of its end. */
+const TOLD_CHARACTERS = 2_000;
+
+/**
+ * Runs the program of an outside engine. It gets a process group of its own, so that all its
+ * processes can be killed together.
+ * @returns what it said
+ * @throws TASK_FAILED, or the code of a complaint, if it fails; the message has the reason, or the
+ *   end of what the program said
+ */
+export async function runProgram(
+  name: string,
+  [command = '', ...words]: readonly string[],
+  { env = {}, signal, reason = COMPLAINT, stopped }: ProgramOptions,
+): Promise<string> {
+  const { execa } = await import('execa');
+  signal?.throwIfAborted(); // Nothing is awaited between this and the listener.
+  const running = execa(command, words, {
+    detached: true,
+    env: { ...localeOf(process.env), ...env },
+    stdin: 'ignore',
+    reject: false,
+  });
+  const stop = (): void => killGroup(running.pid);
+  signal?.addEventListener('abort', stop);
+  try {
+    const { failed, stdout, stderr, shortMessage } = await running;
+    const said = `${stdout}\n${stderr}`.trim();
+    if (signal?.aborted === true) await stopped?.(said);
+    signal?.throwIfAborted();
+    if (!failed) return said;
+    const { code = '', told } = reason.exec(said)?.groups ?? {};
+    const known = FINAL.find((one) => one === code) ?? 'TASK_FAILED';
+    const end = said.slice(-TOLD_CHARACTERS) || shortMessage;
+    throw new MapReduceError(known, `${name} failed: ${told ?? end}`);
+  } finally {
+    signal?.removeEventListener('abort', stop);
+  }
+}
+
+/** If the locale is not UTF-8, or is not set, Java cannot open files of every name. */
+function localeOf({ LC_ALL, LC_CTYPE, LANG }: NodeJS.ProcessEnv): Record<string, string> {
+  const locale = [LC_ALL, LC_CTYPE, LANG].find((name) => name !== undefined && name !== '') ?? '';
+  return /utf-?8/iu.test(locale) ? {} : { LC_ALL: 'C.UTF-8' };
+}
+
+function killGroup(leader: number | undefined): void {
+  try {
+    if (leader !== undefined) process.kill(-leader, 'SIGKILL');
+  } catch {
+    // The group has just ended on its own.
+  }
+}
+
+/**
+ * Chains by this baseline itself, on a pool of worker processes that lives as long as the engine. A
+ * signal that ends a run ends the pool, too: the engine takes no run after that.
+ */
+export async function localEngine({ workers, memoryBytes }: EngineSize): Promise<ChainEngine> {
+  const pool = await openWorkerPool({ workers });
+  return {
+    name: 'MapReduce',
+    run: async ({ chain, inputs, outputFolder, signal }) => {
+      signal?.throwIfAborted();
+      // Without workers a running job fails at once, instead of running to its end.
+      const stop = (): void => void pool[Symbol.asyncDispose]();
+      signal?.addEventListener('abort', stop);
+      const share = Math.floor(memoryBytes / workers);
+      const memoryBytesPerWorker = Math.max(MEMORY_BYTES_MIN, share);
+      try {
+        await runChain(pool, { chain, inputs, outputFolder, memoryBytesPerWorker });
+      } finally {
+        signal?.removeEventListener('abort', stop);
+      }
+    },
+    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
+  };
 }

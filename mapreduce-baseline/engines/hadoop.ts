@@ -14,19 +14,20 @@
  * Two settings decide whether the result is right. `stream.reduce.output=keyonlytext` keeps Hadoop
  * from adding a tab to lines without one. `textinputformat.record.delimiter` makes a line of the
  * input end at a newline alone. In what a program writes, Hadoop also ends lines at carriage
- * returns: the mapper escapes them (line-output.ts), and the reducer refuses to emit any.
+ * returns: the mapper escapes them (output.ts), and the reducer refuses to emit any.
  *
  * `combine` is not used: Hadoop reads a combiner's output as it reads the reducer's, keys alone,
  * and would lose the values.
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { MapReduceError } from '../errors.ts';
-import { isUri } from '../input-files.ts';
+import { MapReduceError } from '../job.ts';
+import { isUri } from '../input.ts';
 import {
   type ChainEngine,
   type EngineSize,
   outsideEngine,
+  runProgram,
   streamingCommand,
   type Workplace,
 } from './engine.ts';
@@ -42,7 +43,6 @@ import {
   stage,
   type Staged,
 } from './hadoop-cluster.ts';
-import { runProgram } from './program.ts';
 import { inputOf, literalInput, moveParts, plainPath, uriOf, wholeFiles } from './whole-files.ts';
 
 /** A folder of the cluster's to which each user may write. */

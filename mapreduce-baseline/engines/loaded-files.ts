@@ -9,7 +9,7 @@ import { existsSync } from 'node:fs';
 import { registerHooks } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { writeFully } from '../write-fully.ts';
+import { writeFully } from '../bytes.ts';
 
 /** The descriptor that streaming.sh opens: what a module prints while it is loaded is no path. */
 const PATHS = 3;

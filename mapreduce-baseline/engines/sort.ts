@@ -1,20 +1,19 @@
 /** Chains by GNU sort; sort-chain.sh describes the arrangement and its reasons. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { MapReduceError } from '../errors.ts';
-import { isUri } from '../input-files.ts';
-import type { Split } from '../input-splits.ts';
+import { MapReduceError } from '../job.ts';
+import { isUri, type Split } from '../input.ts';
 import {
   type ChainEngine,
   type ChainRun,
   encodedParameters,
   type EngineSize,
   outsideEngine,
+  runProgram,
   STREAMING_PROGRAM,
   wholeFile,
   type Workplace,
 } from './engine.ts';
-import { runProgram } from './program.ts';
 import { endOfRecords } from './whole-files.ts';
 
 const PIPELINE = fileURLToPath(new URL('sort-chain.sh', import.meta.url));

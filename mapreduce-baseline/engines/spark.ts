@@ -3,9 +3,14 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { isUri } from '../input-files.ts';
-import { type ChainEngine, type EngineSize, outsideEngine, streamingCommand } from './engine.ts';
-import { runProgram } from './program.ts';
+import { isUri } from '../input.ts';
+import {
+  type ChainEngine,
+  type EngineSize,
+  outsideEngine,
+  runProgram,
+  streamingCommand,
+} from './engine.ts';
 import { inputOf, moveParts, uriOf, wholeFiles } from './whole-files.ts';
 
 const NAME = 'Spark';

@@ -4,8 +4,7 @@ import { mkdtempDisposable, readdir, rename, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { isUri } from '../input-files.ts';
-import type { Split } from '../input-splits.ts';
+import { isUri, type Split } from '../input.ts';
 import { wholeFile } from './engine.ts';
 
 const NEWLINE = 0x0a;

@@ -1,6 +1,6 @@
 /** The job every MapReduce begins with, for tests; with and without a combiner. */
 import { Slice } from '../bytes.ts';
-import type { MapReduceJob, Output, Values } from '../job.ts';
+import type { MapReduceJob, Output, ValueCursor } from '../job.ts';
 
 const SPACE = 0x20;
 
@@ -24,7 +24,7 @@ function countWordsOf(record: Slice, output: Output): void {
   }
 }
 
-function addUp(key: Slice, values: Values, output: Output): void {
+function addUp(key: Slice, values: ValueCursor, output: Output): void {
   let sum = 0;
   while (values.next()) sum += Number(values.value.toString());
   output.emit(key, new Slice(Buffer.from(String(sum))));

@@ -6,9 +6,8 @@ import { describe, test } from 'node:test';
 import { chartConfiguration } from './charts/draw-chart.ts';
 import { findingsChart, tableOf } from './charts/findings-chart.ts';
 import { chartTheme } from './charts/theme.ts';
-import { findingsContent } from './findings-report.ts';
+import { buildReport, findingsContent } from './report.ts';
 import { readRunRecord } from './record-file.ts';
-import { buildReport } from './report.ts';
 import type { Findings, ResultTable } from './run-record.ts';
 import { createFindingsRun, SAMPLE_FINDINGS } from './testing/sample-findings.ts';
 import { temporaryFolder } from '../../engine/testing/temporary-folder.ts';
@@ -24,7 +23,7 @@ describe('findings', () => {
     const names = [...files.tables, ...files.figures, files.page].map((file) =>
       path.relative(folder, file),
     );
-    assert.deepEqual(names, ['figure-8.csv', 'relative.png', 'report.html']);
+    assert.deepEqual(names, ['figure-8.csv', 'relative.png', 'relative-dark.png', 'report.html']);
     assert.equal(
       readFileSync(files.tables[0] ?? '', 'utf8'),
       'store,raw/s,relative\nembedded,1234.5,0.5\n"emulator, ""official""",,0.25\n',
@@ -113,6 +112,7 @@ describe('findings', () => {
         high: 0.6,
         samples: 40,
         words: ['0.5 at one', '0.4 to 0.6', '40 samples'],
+        label: ['half'],
       },
       { x: 2, y: 0.3, low: null, high: null, samples: null, words: ['0.3 at 2'] },
     ]);
@@ -164,8 +164,8 @@ describe('findings', () => {
     const [series] = chart?.series ?? [];
     assert.ok(chart !== undefined && series !== undefined);
     const fit = [
-      { x: 1, y: 0.5, low: 0.4, high: 0.7, samples: null },
-      { x: 2, y: 0.4, low: 0.3, high: 0.6, samples: null },
+      { x: 1, y: 0.5, low: 0.4, high: 0.7, samples: null, label: null },
+      { x: 2, y: 0.4, low: 0.3, high: 0.6, samples: null, label: null },
     ];
     const fitted = { ...chart, series: [{ ...series, points: [], fit }] };
     createFindingsRun(folder, { ...FINDINGS, charts: [fitted] });

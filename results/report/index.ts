@@ -1,6 +1,6 @@
 /** The front door of the results: records, and the charts and pages made from them. */
 export { UsageError } from './usage-error.ts';
-export { firstErrorOf } from './first-error.ts';
+export { firstErrorOf } from './usage-error.ts';
 export { counted, formatCount, formatDigits, formatShare, printable } from './charts/format.ts';
 export { createLatencyHistogram, mergeHistograms, percentileMs } from './histogram.ts';
 export type { Histogram } from './histogram.ts';
@@ -10,24 +10,42 @@ export {
   isStated,
   statedPercentileMs,
   tooFewSamples,
-} from './samples.ts';
+} from './histogram.ts';
 export { formatJudged, SHARED, TARGETS } from './thresholds.ts';
 export { createRun, defaultRunFolder } from './run-in-progress.ts';
-export type { MeasuredPoint, Run, RunHeader } from './run-in-progress.ts';
-export { higherIsBetter, lowerIsBetter } from './metric.ts';
+export type { Run, RunHeader } from './run-in-progress.ts';
 export {
+  column,
+  dots,
+  higher,
+  line,
+  lower,
   noNumbers,
-  recordRun,
-  type FindingsParts,
-  type Recording,
-  type Subject,
-} from './recorded-measurement.ts';
+  pair,
+  resultTable,
+  rowName,
+  series,
+} from './columns-and-series.ts';
+export type { Column, FindingsParts, SeriesOf, Subject } from './columns-and-series.ts';
+export { recordRun, type Recording } from './run-in-progress.ts';
 export { type Html, html } from './page/html.ts';
 export { pageColors } from './page/html-page.ts';
 export { captureEnvironment } from './environment.ts';
-export { buildAll, refreshAll } from './all/build-all.ts';
+export { buildAll, refreshAll } from './all/all-page.ts';
 export { claimsOf, medianMs, numberIn } from './all/claims.ts';
-export { buildReport, headlineOf, type ReportFiles } from './report.ts';
+export { BATCH_RUN, figure7Findings, SUBJECT as FIGURE_7 } from './figure-7/findings.ts';
+export { measuredPoint, pointsOf } from './figure-7/points.ts';
+export type {
+  Capacity,
+  CrawlResult,
+  MapreduceModel,
+  MeasuredPoint,
+  Point,
+  ProgressRow,
+  RepositoryDescription,
+  Verdict,
+} from './figure-7/points.ts';
+export { buildReport, type ReportFiles } from './report.ts';
 export { readRecordFile, readRunRecord, RECORD_FILE } from './record-file.ts';
 export {
   bytesIn,
@@ -38,7 +56,6 @@ export {
   RUNS_FOLDER,
 } from './run-folders.ts';
 export type { FoundRun } from './run-folders.ts';
-export { mayBeMeasuring } from './run-process.ts';
-export type { TimeSeriesRow } from './time-series.ts';
+export { mayBeMeasuring } from './environment.ts';
 export { targetVerdict } from './run-record.ts';
 export type * from './run-record.ts';

@@ -8,9 +8,8 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { temporaryFolder } from '../../engine/testing/temporary-folder.ts';
 import { readRunRecord } from './record-file.ts';
-import { type FindingsParts, recordRun, type Subject } from './recorded-measurement.ts';
-import type { MeasuredPoint } from './run-in-progress.ts';
-import { createSampleRun } from './testing/sample-run.ts';
+import type { FindingsParts } from './columns-and-series.ts';
+import { recordRun } from './run-in-progress.ts';
 import { UsageError } from './usage-error.ts';
 
 const TABLE = { name: 't', title: 'T', caption: 'C', columns: ['a'], rows: [[1]] };
@@ -23,27 +22,11 @@ const FOUND: FindingsParts = {
   targets: [],
 };
 
-const POINT: MeasuredPoint = {
-  system: 'percolator',
-  ratePercentPerHour: 1,
-  documents: 60,
-  seconds: 60,
-  documentsPerSecondOffered: 1,
-  documentsPerSecondCompleted: 1,
-  verdict: 'sustained',
-  verdictReason: 'the backlog did not grow',
-  backlogGrowthPerSecond: 0,
-  check: { passed: true, detail: 'all is there' },
-};
-
 describe('the record of a run', () => {
   test('that finished has its findings under its subject', async () => {
     const { folder } = await record(async () => FOUND);
     const { state, findings } = readRunRecord(folder);
-    assert.deepEqual(
-      [state, findings?.title, findings?.headline],
-      ['finished', 'Rows', 'Ten rows.'],
-    );
+    assert.deepEqual([state, findings.title, findings.headline], ['finished', 'Rows', 'Ten rows.']);
   });
 
   test('that was interrupted keeps what was found until then, and is no error', async () => {
@@ -95,36 +78,6 @@ describe('the record of a run', () => {
     assert.deepEqual(endOf(folder), ['failed', true, 1]);
   });
 
-  test('that an error for the user ended keeps its points, even if it has no findings', async () => {
-    const folder = path.join(temporaryFolder(), 'run');
-    const failing = record(
-      async ({ run }) => {
-        run.addPoint(POINT, null);
-        throw new UsageError('The emulator has gone.');
-      },
-      folder,
-      null,
-    );
-    await assert.rejects(failing, UsageError);
-    const { state, points } = readRunRecord(folder);
-    assert.deepEqual([state, points.length], ['failed', 1]);
-  });
-
-  test('that an error for the user ended keeps the crawl that was clustered before', async () => {
-    const folder = path.join(temporaryFolder(), 'run');
-    const { crawl } = createSampleRun(temporaryFolder()).record;
-    const failing = record(
-      async ({ run }) => {
-        run.describe({ crawl });
-        throw new UsageError('There is no emulator.');
-      },
-      folder,
-      null,
-    );
-    await assert.rejects(failing, UsageError);
-    assert.deepEqual(readRunRecord(folder).crawl, crawl);
-  });
-
   test('that could not begin reports why, even if its folder cannot be removed', async () => {
     const folder = temporaryFolder();
     const refuse = async (): Promise<never> => {
@@ -172,7 +125,6 @@ type Interruptible = (
 async function record(
   measure: Interruptible,
   folder = path.join(temporaryFolder(), 'run'),
-  subject: Subject | null = { kicker: 'A test', title: 'Rows' },
 ): Promise<{ readonly folder: string; readonly page: string }> {
   const interrupted = new AbortController();
   const header = {
@@ -183,7 +135,7 @@ async function record(
     seed: 1,
     repeats: 1,
     store: { name: 'none', durability: 'nothing is stored' },
-    subject,
+    subject: { kicker: 'A test', title: 'Rows' },
     signal: interrupted.signal,
   } as const;
   const { page } = await recordRun(folder, header, (recording) =>
@@ -194,5 +146,5 @@ async function record(
 
 function endOf(folder: string): unknown {
   const { state, findings } = readRunRecord(folder);
-  return [state, findings?.check.passed, findings?.tables.length];
+  return [state, findings.check.passed, findings.tables.length];
 }

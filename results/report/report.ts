@@ -1,41 +1,38 @@
 /**
  * Makes the report of a run from its files: CSV tables, PNG charts and `report.html`.
  *
- * Everything here is a pure function of `run.json`, the histograms, the time series, and whether
- * the run is in results/runs: no clock, no random numbers, so a rebuilt report is the same, byte
- * for byte. Everything is read and made before anything is written, so a corrupt run leaves the old
- * report as it was.
+ * Everything here is a pure function of the record, and whether the run is in results/runs: no
+ * clock, no random numbers, so a rebuilt report is the same, byte for byte. Everything is read and
+ * made before anything is written, so a corrupt run leaves the old report as it was.
  */
 import path from 'node:path';
 import { stringify } from 'csv-stringify/sync';
+import { sum } from 'simple-statistics';
+import type { Chart } from './charts/chart.ts';
 import { drawPng } from './charts/draw-png.ts';
+import { findingsChart, tableOf } from './charts/findings-chart.ts';
 import { formatCount } from './charts/format.ts';
-import { percentilesCsv, pointsCsv } from './crawl-rate/csv.ts';
-import { headline } from './crawl-rate/headline.ts';
-import { crawlRateContent } from './crawl-rate/page.ts';
-import { findingsContent } from './findings-report.ts';
-import { type MeasuredRun, readMeasuredRun } from './run-from-files.ts';
-import { type RunContent, runPage } from './page/run-page.ts';
+import { html } from './page/html.ts';
+import { ended, type RunContent, runPage } from './page/run-page.ts';
+import type { PageTable } from './page/table.ts';
 import { readRunRecord } from './record-file.ts';
 import { isMeasuredHere } from './run-folders.ts';
-import { isVirtual, type ResultTable, type RunRecord } from './run-record.ts';
+import { type Findings, isVirtual, type ResultTable, type RunRecord } from './run-record.ts';
 import { UsageError } from './usage-error.ts';
 import { writeFileAtomically } from './write-file.ts';
 
 /** The paths of the files made. */
 export interface ReportFiles {
-  /**
-   * `points.csv` and `latency-percentiles.csv` for the crawl rate; otherwise one file per table.
-   */
+  /** A CSV file for each table. */
   readonly tables: readonly string[];
   readonly figures: readonly string[];
   readonly page: string;
 }
 
+export const PAGE_FILE = 'report.html';
+
 type NamedContent = readonly [file: string, content: string | Buffer];
 
-/** Its records have points instead of findings. */
-const POINTS_EXPERIMENT = 'crawl-rate';
 /** With more points than this, a report takes seconds, and `buildReport` says so. */
 const SILENT_POINTS_MAX = 2_000;
 
@@ -58,9 +55,14 @@ export function buildReport(
   };
 }
 
-function pointsIn({ points, findings }: RunRecord): number {
-  const series = findings?.charts.flatMap((chart) => chart.series) ?? [];
-  return points.length + series.reduce((sum, one) => sum + one.points.length, 0);
+function pointsIn({ findings }: RunRecord): number {
+  const series = findings.charts.flatMap((chart) => chart.series);
+  return sum(series.map((one) => one.points.length));
+}
+
+/** Builds the page alone, which has the charts as data. */
+export function buildPage(folder: string): string {
+  return write(folder, reportOf(folder).page);
 }
 
 interface Report {
@@ -71,46 +73,21 @@ interface Report {
 
 /** All that is derived from the run in `folder`, by name. */
 export function reportOf(folder: string): Report {
-  const { run, content } = readContent(folder);
-  const { findings } = run.record;
-  const isCrawlRate = findings === null;
-  // The crawl rate's other charts show why; only the figure itself is a picture.
-  const pictured = isCrawlRate ? content.charts.slice(0, 1) : content.charts;
+  const record = readRunRecord(folder);
+  const content = findingsContent(record.findings, record.state);
   return {
-    tables: isCrawlRate ? crawlRateTables(run) : findings.tables.map(tableFile),
-    page: ['report.html', runPage(run.record, content, isMeasuredHere(folder))],
-    drawFigures: () =>
-      pictured.map(({ chart }) => [`${chart.name}.png`, drawPng(chart, subtitle(run.record))]),
+    tables: record.findings.tables.map(tableFile),
+    page: [PAGE_FILE, runPage(record, content, isMeasuredHere(folder))],
+    drawFigures: () => [
+      ...content.charts.map(({ chart }) => pictureOf(chart, record, '')),
+      // The first one is the figure itself; a page such as the README shows it dark, too.
+      ...content.charts.slice(0, 1).map(({ chart }) => pictureOf(chart, record, '-dark')),
+    ],
   };
 }
 
-/** A run, and the content of its page. */
-export function readContent(folder: string): {
-  readonly run: MeasuredRun;
-  readonly content: RunContent;
-} {
-  const run = readMeasuredRun(folder);
-  const { findings, experiment } = run.record;
-  if (findings === null && experiment !== POINTS_EXPERIMENT) {
-    throw new UsageError(
-      `The run record in ${folder} is of the experiment ${JSON.stringify(experiment)} and has no findings, which only ${POINTS_EXPERIMENT} may lack.`,
-    );
-  }
-  const content =
-    findings === null ? crawlRateContent(folder, run) : findingsContent(findings, run.record.state);
-  return { run, content };
-}
-
-/** The main finding of a run, in a sentence or two. */
-export function headlineOf(record: RunRecord): string {
-  return record.findings?.headline ?? headline(record);
-}
-
-function crawlRateTables({ record, latencies }: MeasuredRun): readonly NamedContent[] {
-  return [
-    ['points.csv', pointsCsv(record.points)],
-    ['latency-percentiles.csv', percentilesCsv(latencies)],
-  ];
+function pictureOf(chart: Chart, record: RunRecord, look: '' | '-dark'): NamedContent {
+  return [`${chart.name}${look}.png`, drawPng(chart, subtitle(record), look === '-dark')];
 }
 
 function tableFile({ name, columns, rows }: ResultTable): NamedContent {
@@ -134,10 +111,9 @@ function write(folder: string, [name, content]: NamedContent): string {
 
 /** Where and when a run was measured, for a picture that is seen without its page. */
 export function subtitle(record: RunRecord): string {
-  const { repository, environment, store, startedAt, label, parameters } = record;
+  const { environment, store, startedAt, label, parameters } = record;
   const isSimulated = isVirtual(record);
   const words = [
-    ...(repository === null ? [] : [`${formatCount(repository.documents)} documents`]),
     ...(isSimulated
       ? [`costs of ${String(parameters['calibration'] ?? 'this-machine')}`]
       : [storeWords(store), `${environment.cores} cores`]),
@@ -150,4 +126,43 @@ export function subtitle(record: RunRecord): string {
 /** The name lists all systems of a comparison; some may be databases, not stores. */
 function storeWords({ name }: RunRecord['store']): string {
   return name.includes(',') ? name : `${name} store`;
+}
+
+/* The page content and the files of an experiment whose record has its tables and charts. */
+
+export function findingsContent(findings: Findings, state: RunRecord['state']): RunContent {
+  const { kicker, title, headline, tables, charts } = findings;
+  const withFiles = tables.map(withFile);
+  const ofChart = (chart: string) => withFiles.find(({ name }) => belongs(name, chart));
+  return {
+    kicker,
+    title,
+    headline,
+    opening: checkSentence(findings, state),
+    charts: charts.map((chart) => ({
+      chart: findingsChart(chart),
+      table: ofChart(chart.name) ?? tableOf(chart),
+    })),
+    tables: withFiles.filter(({ name }) => !charts.some((chart) => belongs(name, chart.name))),
+    files: [...withFiles.map(({ file }) => file), ...charts.map((chart) => `${chart.name}.png`)],
+  };
+}
+
+function withFile(table: ResultTable): PageTable & { readonly file: string } {
+  return { ...table, file: `${table.name}.csv` };
+}
+
+/** The table `cells` belongs to the charts `cells` and `cells-relative`. */
+function belongs(table: string, chart: string): boolean {
+  return chart === table || chart.startsWith(`${table}-`);
+}
+
+function checkSentence(
+  { check, kind }: Findings,
+  state: RunRecord['state'],
+): ReturnType<typeof html> {
+  const measured =
+    state === 'finished' ? 'THE CHECK FAILED, so there are no numbers: ' : 'No numbers: ';
+  const failed = kind === 'proof' ? 'NOT proven: ' : measured;
+  return html`<p>${check.passed ? 'Checked: ' : failed}${ended(check.detail)}</p>`;
 }

@@ -1,6 +1,7 @@
 /** The folders of runs in this project, and the runs that are in a folder. */
 import { existsSync, lstatSync, readdirSync, realpathSync, type Stats, statSync } from 'node:fs';
 import path from 'node:path';
+import { sum } from 'simple-statistics';
 import { RECORD_FILE, readRunRecord } from './record-file.ts';
 import type { RunRecord } from './run-record.ts';
 import { UsageError } from './usage-error.ts';
@@ -104,7 +105,7 @@ function isRecord(file: string): boolean {
  * may go while they are counted, because a run may be in progress.
  */
 export function bytesIn(folder: string): number {
-  return readdirOrNone(folder).reduce((sum, name) => sum + bytesOf(path.join(folder, name)), 0);
+  return sum(readdirOrNone(folder).map((name) => bytesOf(path.join(folder, name))));
 }
 
 function bytesOf(file: string): number {

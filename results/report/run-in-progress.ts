@@ -2,35 +2,36 @@
  * A run in progress: the folder into which a workload writes its results.
  *
  *   1. `createRun` makes the folder and writes `run.json` in state `running`.
- *   2. `addPoint` appends a point: first its histogram and time series, then the record that names
- *      them. If the process dies in between, it leaves a file that no record names, which is
- *      harmless; in the other order it would leave a record that names a missing file.
- *   3. `describe` adds the parts that become known during the run, such as repository, capacity,
- *      findings and targets.
- *   4. `finish` closes the record, and makes tables, charts and page from the files.
+ *   2. `describe` adds what becomes known during the run: findings, targets, limitations.
+ *   3. `finish` closes the record, and makes tables, charts and page from it.
  *
  * Each step replaces `run.json` atomically, so an interrupted run keeps all its measurements.
  */
 import { closeSync, mkdirSync, openSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { refreshAll } from './all/build-all.ts';
-import { captureEnvironment } from './environment.ts';
-import { summarize, writeHistogram, type Histogram } from './histogram.ts';
-import { buildReport, type ReportFiles } from './report.ts';
+import { refreshAll } from './all/all-page.ts';
+import { type FindingsParts, noNumbers, type Subject } from './columns-and-series.ts';
+import { captureEnvironment, thisProcess } from './environment.ts';
+import { tooFewSamples } from './histogram.ts';
 import { RECORD_FILE, recordText } from './record-file.ts';
+import { buildReport, type ReportFiles } from './report.ts';
 import { isMeasuredHere, refuseAsReference } from './run-folders.ts';
-import { thisProcess } from './run-process.ts';
-import { FORMAT_VERSION, pointLatencyAllowed } from './run-record.ts';
-import type { Parameters, Point, Profile, RunRecord, StoreDescription } from './run-record.ts';
-import type { Target } from './run-record.ts';
-import { tooFewSamples } from './samples.ts';
-import { writeTimeSeries, type TimeSeriesRow } from './time-series.ts';
-import { UsageError } from './usage-error.ts';
+import {
+  FORMAT_VERSION,
+  type Parameters,
+  type Profile,
+  type RunRecord,
+  type StoreDescription,
+  type Target,
+} from './run-record.ts';
+import { firstErrorOf, UsageError } from './usage-error.ts';
 import { writeFileAtomically } from './write-file.ts';
 
 /** The parts of the record that are known before the measurement. */
 export interface RunHeader {
   readonly experiment: string;
+  /** Default: the experiment's name. */
+  readonly subject?: Subject;
   readonly profile: Profile;
   readonly commandLine: string;
   readonly parameters: Parameters;
@@ -41,31 +42,12 @@ export interface RunHeader {
   readonly limitations?: readonly string[];
 }
 
-/** A point as measured by the workload; its latency is read from the histogram passed with it. */
-export type MeasuredPoint = Omit<Point, 'latency' | 'timeSeriesFile' | OptionalField> &
-  Partial<Pick<Point, OptionalField>>;
-type OptionalField =
-  | 'repeatMediansMs'
-  | 'generatorLagP99Ms'
-  | 'cpuSecondsPerDocument'
-  | 'cyclesMeasured'
-  | 'notes';
-
 export interface Run {
   readonly folder: string;
   /** The current record; each step replaces it and never changes it in place. */
   readonly record: RunRecord;
   /**
-   * Adds a point. `histogram` (microseconds, repeats merged) counts only if the point was sustained
-   * and its check passed; otherwise the point has no latency, whatever the histogram holds.
-   */
-  addPoint(
-    point: MeasuredPoint,
-    histogram: Histogram | null,
-    series?: readonly TimeSeriesRow[],
-  ): void;
-  /**
-   * Replaces the parts given: `run.describe({ capacity })`. A target is not judged by a smoke run,
+   * Replaces the parts given: `run.describe({ targets })`. A target is not judged by a smoke run,
    * nor by fewer than 30 samples.
    */
   describe(parts: Partial<Pick<RunRecord, DescribedLater>>): void;
@@ -80,15 +62,7 @@ export interface Run {
   discard(): void;
 }
 export type FinalState = Exclude<RunRecord['state'], 'running'>;
-type DescribedLater =
-  | 'store'
-  | 'repository'
-  | 'crawl'
-  | 'capacity'
-  | 'mapreduceModel'
-  | 'findings'
-  | 'targets'
-  | 'limitations';
+type DescribedLater = 'store' | 'findings' | 'targets' | 'limitations';
 
 /** `results/runs/<experiment>-<UTC time>` in this project: the default output folder of a run. */
 export function defaultRunFolder(experiment: string): string {
@@ -159,25 +133,6 @@ class RunFolder implements Run {
     return this.#record;
   }
 
-  addPoint(
-    measured: MeasuredPoint,
-    histogram: Histogram | null,
-    series: readonly TimeSeriesRow[] = [],
-  ): void {
-    const name = `${measured.system}-${measured.ratePercentPerHour}-percent-per-hour`;
-    const point: Point = {
-      repeatMediansMs: [],
-      generatorLagP99Ms: null,
-      cpuSecondsPerDocument: null,
-      cyclesMeasured: null,
-      notes: [],
-      ...measured,
-      latency: pointLatencyAllowed(measured) ? this.#keepHistogram(name, histogram) : null,
-      timeSeriesFile: this.#keepTimeSeries(name, series),
-    };
-    this.#replace({ points: [...this.#record.points, point] });
-  }
-
   describe(parts: Partial<Pick<RunRecord, DescribedLater>>): void {
     const { profile } = this.#record;
     const targets = parts.targets?.map((target) => judged(target, profile));
@@ -199,20 +154,6 @@ class RunFolder implements Run {
     unclaim(this.folder);
   }
 
-  #keepHistogram(name: string, histogram: Histogram | null): Point['latency'] {
-    if (histogram === null || histogram.totalCount === 0) return null;
-    const file = `histograms/${name}.hlog`;
-    writeHistogram(path.join(this.folder, file), histogram, `${this.#record.runId} ${name}`);
-    return summarize(histogram, file);
-  }
-
-  #keepTimeSeries(name: string, series: readonly TimeSeriesRow[]): string | null {
-    if (series.length === 0) return null;
-    const file = `time-series/${name}.csv`;
-    writeTimeSeries(path.join(this.folder, file), series);
-    return file;
-  }
-
   #replace(parts: Partial<RunRecord>): void {
     const next = { ...this.#record, ...parts };
     const text = recordText(next); // If it is refused, what was found before stays.
@@ -227,7 +168,13 @@ class RunFolder implements Run {
   }
 }
 
+/** What the findings of a run are about. */
+function subjectOf({ subject, experiment }: RunHeader): Subject {
+  return subject ?? { kicker: experiment, title: experiment };
+}
+
 function newRecord(folder: string, header: RunHeader): RunRecord {
+  const { targets, ...nothing } = noNumbers('the run has no result');
   return {
     formatVersion: FORMAT_VERSION,
     experiment: header.experiment,
@@ -244,13 +191,8 @@ function newRecord(folder: string, header: RunHeader): RunRecord {
     label: header.repeats === 1 ? 'exploratory' : null,
     environment: captureEnvironment(folder),
     store: header.store,
-    repository: null,
-    crawl: null,
-    capacity: null,
-    mapreduceModel: null,
-    points: [],
-    findings: null,
-    targets: [],
+    findings: { ...subjectOf(header), ...nothing },
+    targets,
     limitations: header.limitations ?? [],
   };
 }
@@ -272,4 +214,67 @@ function newRunId(experiment: string): string {
     .replace(/\.\d+Z$/, 'Z')
     .replaceAll(/[-:]/g, '');
   return `${experiment}-${time}`;
+}
+
+/*
+ * The record of a run from its beginning to its end, whichever way it ends:
+ *
+ *     finished      `measure` has returned
+ *     interrupted   the signal was aborted; what was described until then stays
+ *     failed        an error ended it; what was described until then stays
+ *     (none)        the user can repair the error, and nothing was measured: no record is left
+ */
+
+export interface Recording {
+  readonly run: Run;
+  /** Puts into the record what was found so far, which then stays whatever happens. */
+  readonly keep: (found: FindingsParts) => void;
+}
+
+interface Recorded {
+  readonly run: Run;
+  readonly page: string;
+}
+
+/** @throws the error of `measure`; if the signal was aborted, only a `UsageError` */
+export async function recordRun(
+  folder: string,
+  { signal, ...header }: RunHeader & { readonly signal: AbortSignal },
+  measure: (recording: Recording) => Promise<FindingsParts>,
+): Promise<Recorded> {
+  const run = createRun(folder, header);
+  const keep = ({ targets, ...found }: FindingsParts): void => {
+    run.describe({ findings: { ...subjectOf(header), ...found }, targets });
+  };
+  // A second interrupt and an error in a callback end the process at once.
+  const closeAtExit = (): void => {
+    ignoringErrors(() => run.close(signal.aborted ? 'interrupted' : 'failed'));
+  };
+  process.once('exit', closeAtExit);
+  try {
+    keep(await measure({ run, keep }));
+  } catch (error) {
+    const isForUser = firstErrorOf(error) instanceof UsageError;
+    const isReported = isForUser || !signal.aborted;
+    const state = signal.aborted ? 'interrupted' : 'failed';
+    if (isForUser && isEmpty(run)) run.discard();
+    // The error to report is the one that ended the run; the disk may be full now, too.
+    else if (isReported) ignoringErrors(() => run.finish(state));
+    if (isReported) throw error;
+  } finally {
+    process.off('exit', closeAtExit);
+  }
+  return { run, page: run.finish(signal.aborted ? 'interrupted' : 'finished').page };
+}
+
+function ignoringErrors(action: () => unknown): void {
+  try {
+    action();
+  } catch {
+    // What was written before stays.
+  }
+}
+
+function isEmpty({ record: { findings } }: Run): boolean {
+  return findings.tables.length === 0;
 }

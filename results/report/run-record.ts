@@ -1,19 +1,9 @@
 /**
- * The run record: all results of one execution of an experiment, except its histograms and its time
- * series.
+ * The run record: all results of one execution of an experiment.
  *
- * A run is one folder. `run.json` holds the `RunRecord` below, `histograms/` the latency
- * distribution of each point, and `time-series/` its progress. Charts, CSV files and the page are
- * made from these alone, so any reader can rebuild them at any time.
- *
- * The rule of the record: A POINT HAS A LATENCY ONLY IF ITS SYSTEM KEPT UP AND ITS RESULT WAS
- * CHECKED AND FOUND RIGHT. A saturated point has none, because its latency is unbounded and the
- * measured value would only show how long the measurement took. A point whose check failed has
- * none, because the speed of a wrong answer is meaningless. `pointLatencyAllowed` is that rule;
- * writer and reader both apply it.
- *
- * Units are part of each name. Rates called `...PercentPerHour` are crawl rates: new documents per
- * hour, in percent of the repository.
+ * A run is one folder. `run.json` holds the `RunRecord` below; charts, CSV files and the page are
+ * made from it alone, so any reader can rebuild them at any time. Records of figure 7 were once of
+ * another form: figure-7/old-record.ts converts them.
  */
 
 /** Increased when a reader of the old format would misread the new one. */
@@ -43,19 +33,13 @@ export interface RunRecord {
   readonly parameters: Parameters;
   readonly seed: number;
   /**
-   * Independent repeats of each point, their histograms merged. With one, the run is exploratory.
+   * Independent repeats of each point. With one, the run is exploratory.
    */
   readonly repeats: number;
   readonly label: 'exploratory' | null;
   readonly environment: Environment;
   readonly store: StoreDescription;
-  readonly repository: RepositoryDescription | null;
-  readonly crawl: CrawlResult | null;
-  readonly capacity: Capacity | null;
-  readonly mapreduceModel: MapreduceModel | null;
-  readonly points: readonly Point[];
-  /** The findings of an experiment without crawl rates; null for the crawl-rate experiment. */
-  readonly findings: Findings | null;
+  readonly findings: Findings;
   readonly targets: readonly Target[];
   /** The limitations of the numbers, in whole sentences. */
   readonly limitations: readonly string[];
@@ -103,107 +87,10 @@ export interface StoreDescription {
   readonly durability: string;
 }
 
-/** The synthetic repository, as loaded before the first point. */
-export interface RepositoryDescription {
-  readonly documents: number;
-  /** The paper's ratio is 0.75 of the documents, for each of the three key tables. */
-  readonly keysPerTable: number;
-  readonly documentBytes: number;
-  readonly clusters: number;
-  readonly meanClusterSize: number;
-  /** Share, from 0 to 1, of documents in a cluster of two or more. */
-  readonly nonSingletonShare: number;
-}
-
-/** A real crawl, clustered by the same code. */
-export interface CrawlResult {
-  readonly file: string;
-  readonly pages: number;
-  readonly distinctContents: number;
-  readonly clusters: number;
-  readonly meanClusterSize: number;
-  readonly nonSingletonShare: number;
-  /** The total number of groups; the list below may be shorter. */
-  readonly crossHostDuplicateGroups: number;
-  readonly crossHostDuplicates: readonly CrossHostDuplicate[];
-  /** Counts of items by kind: "pages skipped: not HTML" → 12. */
-  readonly counts: Readonly<Record<string, number>>;
-  readonly check: Check;
-}
-
-/** URLs on different hosts that were clustered together, and the keys they share. */
-export interface CrossHostDuplicate {
-  readonly urls: readonly string[];
-  readonly shares: string;
-}
-
-/** The capacity of each system on this machine; null if it was not measured. */
-export interface Capacity {
-  readonly percolatorDocumentsPerSecond: number | null;
-  readonly mapreduceDocumentsPerSecond: number | null;
-  /** q: cost of a document in Percolator over its cost in the batch. The paper's cluster: 7.5. */
-  readonly costRatio: number | null;
-}
-
-/**
- * Duration of a batch run over a repository of size 1 + arrivals: F + V·size, fitted to the cycles.
- */
-export interface MapreduceModel {
-  readonly fixedSeconds: number;
-  readonly perRepositorySeconds: number;
-}
-
-export type System = 'percolator' | 'mapreduce';
-
-/**
- * `invalid`: the measurement failed, not the system: the generator lagged, or the run never
- * settled.
- */
-export type Verdict = 'sustained' | 'saturated' | 'invalid';
-
-/** One system at one crawl rate. */
-export interface Point {
-  readonly system: System;
-  readonly ratePercentPerHour: number;
-  readonly documentsPerSecondOffered: number;
-  readonly documentsPerSecondCompleted: number;
-  /** Measured documents and the interval they arrived in, over all repeats. */
-  readonly documents: number;
-  readonly seconds: number;
-  readonly verdict: Verdict;
-  readonly verdictReason: string;
-  /** Growth of the backlog in documents per second; about 0 if the system kept up. */
-  readonly backlogGrowthPerSecond: number;
-  readonly check: Check;
-  readonly latency: Latency | null;
-  /** The median of each repeat alone, for the spread between runs; empty with one repeat. */
-  readonly repeatMediansMs: readonly number[];
-  /** Lateness of the load generator; null if no load is generated in real time. */
-  readonly generatorLagP99Ms: number | null;
-  readonly cpuSecondsPerDocument: number | null;
-  /** Batch cycles measured; null for Percolator. */
-  readonly cyclesMeasured: number | null;
-  readonly timeSeriesFile: string | null;
-  readonly notes: readonly string[];
-}
-
 export interface Check {
   readonly passed: boolean;
   /** The comparison that was made, or the fault that was found. */
   readonly detail: string;
-}
-
-/** Always read from the histogram, so that table, chart and CSV cannot disagree. */
-export interface Latency {
-  readonly minMs: number;
-  readonly meanMs: number;
-  readonly medianMs: number;
-  readonly p90Ms: number;
-  readonly p99Ms: number;
-  readonly maxMs: number;
-  readonly count: number;
-  /** Relative to the run's folder. */
-  readonly histogramFile: string;
 }
 
 export interface Target {
@@ -316,6 +203,13 @@ export interface ResultSeries {
   readonly look: 'percolator' | 'other' | 'paper';
   /** Whether the points are joined. */
   readonly isLine: boolean;
+  /**
+   * The series whose colour it has, with hollow marks and a dashed line: the 99th percentile of the
+   * same system. Missing in older records, as is the next field.
+   */
+  readonly sameAs?: string | null;
+  /** The values have no bound: the marks are arrows at the upper edge, and `y` says nothing. */
+  readonly isUnbounded?: boolean | null;
   readonly points: readonly ResultMark[];
   /** The line that was fitted through the points, with its confidence band. */
   readonly fit?: readonly ResultMark[] | null;
@@ -332,9 +226,6 @@ export interface ResultMark {
   readonly high: number | null;
   /** The number of measurements that `y` rests on; missing in older records. */
   readonly samples?: number | null;
-}
-
-/** Whether a point may have a latency; see the rule above. */
-export function pointLatencyAllowed(point: Pick<Point, 'verdict' | 'check'>): boolean {
-  return point.verdict === 'sustained' && point.check.passed;
+  /** A text next to the mark; missing in older records. */
+  readonly label?: string | null;
 }

@@ -34,7 +34,7 @@ export const TARGETS = {
   crawlRate: {
     documentsPerSecondMin: 3_000,
     latencyRatioMin: 1_000,
-    /** At 1 %/hour of a million documents a worker rests up to 22 ms between scans (rest.ts). */
+    /** At 1 %/hour of a million documents a worker rests up to 22 ms between scans (scans.ts). */
     lowRateMedianMsMax: 10,
     /** The dearest document in repositories of several sizes relative to the cheapest. */
     costRatioMax: 1.25,

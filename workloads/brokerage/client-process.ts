@@ -7,30 +7,30 @@
 import { type Clock, createRandom, systemClock } from '#engine';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
 import { serve, tellParent } from '../harness/processes/index.ts';
-import { countsPerUnit, copyCounts, type StoreCounts } from '../harness/stores/store-counts.ts';
+import { countsPerUnit, copyCounts, type StoreCounts } from '../harness/watched-stores.ts';
 import {
   CustomerEmulator,
   type EmulatorResult,
   inFlightMaxOf,
 } from './driver/customer-emulator.ts';
 import {
-  type Answer,
-  type ClientOptions,
+  type ClientAnswer,
+  type ClientProcessOptions,
   encodeRecords,
-  type Order,
+  type ClientOrder,
   type PrepareOrder,
   type RunOrder,
 } from './messages.ts';
-import { createPopulation } from './population/index.ts';
-import { openBrokerage } from './systems/open-brokerage.ts';
+import { createPopulation } from './population/population.ts';
+import { openBrokerage } from './systems/database.ts';
 
 /** The clock that all processes of a machine share. */
 const sharedClock: Clock = { ...systemClock, monotonicMs };
 
-await serve<Order>(async (options: ClientOptions) => {
-  const { database, scale, seed, client, clients, firstTradeId, originMs } = options;
+await serve<ClientOrder>(async (options: ClientProcessOptions) => {
+  const { address, scale, seed, client, clients, firstTradeId, originMs } = options;
   const population = createPopulation(scale, seed);
-  const opened = await openBrokerage(database);
+  const opened = await openBrokerage(address);
   const stopped = new AbortController();
   let trades = 0;
   const emulator = new CustomerEmulator({
@@ -46,7 +46,7 @@ await serve<Order>(async (options: ClientOptions) => {
   const prepare = async ({ cleansUp, collects }: PrepareOrder): Promise<void> => {
     await emulator.prepare({ cleansUp });
     if (collects) await opened.collect();
-    tellParent({ kind: 'prepared' } satisfies Answer);
+    tellParent({ kind: 'prepared' } satisfies ClientAnswer);
   };
   /** Resolves when the collector has stopped, too: nothing is in flight then. */
   const emulate = async (order: RunOrder): Promise<EmulatorResult> => {
@@ -59,7 +59,12 @@ await serve<Order>(async (options: ClientOptions) => {
     const store = watchStore(opened.counts, order, stopped.signal);
     const emulated = await emulate(order);
     const records = encodeRecords(emulated.records);
-    tellParent({ kind: 'finished', ...emulated, records, store: await store } satisfies Answer);
+    tellParent({
+      kind: 'finished',
+      ...emulated,
+      records,
+      store: await store,
+    } satisfies ClientAnswer);
   };
   return {
     onMessage: (order) => void (order.kind === 'run' ? run(order) : prepare(order)).catch(fail),

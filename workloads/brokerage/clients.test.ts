@@ -3,30 +3,38 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '#engine';
 import type { Crew } from '../harness/processes/index.ts';
-import { Clients, type OfferedLoad, type RunResult } from './clients.ts';
-import { FakeBrokerage } from './driver/fake-brokerage.ts';
+import { SystemClients, type TradeLoad, type RunResult } from './clients.ts';
+import { FakeBrokerage } from './driver/fake-brokerage.fixture.ts';
 import { Recorder } from './driver/recorder.ts';
-import { type Answer, type ClientOptions, encodeRecords, type Order } from './messages.ts';
+import type { LoadedDatabase } from './systems/database.ts';
+import {
+  type ClientAnswer,
+  type ClientProcessOptions,
+  encodeRecords,
+  type ClientOrder,
+} from './messages.ts';
 
 const SHORT = { warmupSeconds: 0, seconds: 0.01 };
 
 interface FakeMember {
-  readonly options: ClientOptions;
-  readonly onMessage: (answer: Answer) => void;
+  readonly options: ClientProcessOptions;
+  readonly onMessage: (answer: ClientAnswer) => void;
 }
 
 /**
  * Three clients that answer at once; each has seen one Trade-Result more than the one before it.
  */
-async function runThree(
-  offered: OfferedLoad,
-): Promise<{ readonly clients: Clients; readonly orders: readonly Order[]; result: RunResult }> {
-  const orders: Order[] = [];
+async function runThree(offered: TradeLoad): Promise<{
+  readonly clients: SystemClients;
+  readonly orders: readonly ClientOrder[];
+  result: RunResult;
+}> {
+  const orders: ClientOrder[] = [];
   const brokerage = new FakeBrokerage({ clock: systemClock, responseMs: 0 });
   const records = encodeRecords(new Recorder(systemClock, brokerage).records);
   const start = async ({ options: { client }, onMessage }: FakeMember): Promise<unknown> => ({
     pid: client,
-    send: (order: Order) => {
+    send: (order: ClientOrder) => {
       orders.push(order);
       const measured = { records, backlogFrom: 1, backlogTo: 2, isOverrun: client === 2 };
       const ended = { firstFailure: client === 0 ? null : `of ${client}`, tradeResults: client };
@@ -38,12 +46,12 @@ async function runThree(
     },
   });
   const crew = { start, during: (work: unknown) => work } as unknown as Crew;
-  const clients = new Clients(crew);
-  await clients.start({ clients: 3 } as Omit<ClientOptions, 'client'>);
-  return { clients, orders, result: await clients.run(offered, {}) };
+  const clients = new SystemClients({ servers: {} } as LoadedDatabase, crew);
+  await clients.start({ clients: 3 } as Omit<ClientProcessOptions, 'client'>);
+  return { clients, orders, result: await clients.run(offered) };
 }
 
-function loadsOf(orders: readonly Order[]) {
+function loadsOf(orders: readonly ClientOrder[]) {
   return orders.flatMap((order) => (order.kind === 'run' ? [order.load] : []));
 }
 
@@ -58,7 +66,7 @@ test('the users of a closed loop are divided among the clients', async () => {
 
 test('the transactions of an open loop are divided, and the clients take turns', async () => {
   const { orders } = await runThree({ tradesPerSecond: 30, users: 0, ...SHORT });
-  // Customers issue 8.9 transactions for each Trade-Result (driver/inputs/deck.ts).
+  // Customers issue 8.9 transactions for each Trade-Result (driver/deck.ts).
   assert.deepEqual(loadsOf(orders), [
     { kind: 'paced', perSecond: 89, phase: 0 },
     { kind: 'paced', perSecond: 89, phase: 1 / 3 },
@@ -70,7 +78,7 @@ test('one client collects what earlier runs have left, and no client does before
   const { clients, orders } = await runThree({ tradesPerSecond: 30, users: 0, ...SHORT });
   const before = orders.length;
   await clients.collect();
-  const collects = (some: readonly Order[]): readonly boolean[] =>
+  const collects = (some: readonly ClientOrder[]): readonly boolean[] =>
     some.flatMap((order) => (order.kind === 'prepare' ? [order.collects] : []));
   assert.deepEqual(collects(orders.slice(0, before)), [false, false, false]);
   assert.deepEqual(collects(orders.slice(before)), [true, false, false]);

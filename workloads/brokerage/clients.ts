@@ -1,30 +1,30 @@
 /**
- * The client processes of one system, as the experiment sees them: it tells them when to begin,
- * watches them while they measure, and asks for their results.
+ * The client processes of one system, from the first load to the last, as the experiment sees them:
+ * it tells them when to begin, watches them while they measure, and asks for their results.
  *
  *     now ──▶ begin ──warm-up──▶ from: look at the processors ──▶ to: look again ──drain──▶ answers
  */
+import { sum } from 'simple-statistics';
 import { systemClock } from '#engine';
-import { type Crew, type Member } from '../harness/processes/index.ts';
-import type { Load } from './driver/customer-emulator.ts';
-import { CUSTOMER_TRANSACTIONS } from './driver/inputs/deck.ts';
-import type { Records } from './driver/recorder.ts';
+import { monotonicMs } from '../harness/load/monotonic-clock.ts';
+import { Crew, type Member } from '../harness/processes/index.ts';
+import { cpuSecondsOf } from '../harness/processes/processor-time.ts';
+import type { StoreCounts } from '../harness/watched-stores.ts';
+import type { CustomerLoad } from './driver/customer-emulator.ts';
+import { CUSTOMER_TRANSACTIONS } from './driver/deck.ts';
+import type { TransactionRecords } from './driver/recorder.ts';
 import {
-  type Answer,
-  type ClientOptions,
+  type ClientAnswer,
+  type ClientOrder,
+  type ClientProcessOptions,
   mergeRecords,
-  type Order,
   type PrepareOrder,
   type RunAnswer,
 } from './messages.ts';
-import { monotonicMs } from '../harness/load/monotonic-clock.ts';
-import { cpuSecondsOf } from '../harness/processes/processor-time.ts';
-import type { StoreCounts } from '../harness/stores/store-counts.ts';
+import type { Population } from './model/population.ts';
+import type { LoadedDatabase, MeasuredProcesses } from './systems/database.ts';
 
-/** Ids of the processes whose processor time counts, by what they are for. */
-export type MeasuredProcesses = Readonly<Record<string, readonly number[]>>;
-
-export interface OfferedLoad {
+export interface TradeLoad {
   /** Trade-Results per second of all clients together; null: as many as `users` can complete. */
   readonly tradesPerSecond: number | null;
   /** Of all clients together, at full speed. */
@@ -34,8 +34,8 @@ export interface OfferedLoad {
 }
 
 export interface RunResult {
-  readonly offered: OfferedLoad;
-  readonly records: Records;
+  readonly offered: TradeLoad;
+  readonly records: TransactionRecords;
   /** Processor seconds in the measured interval, by part; null if that of a process is unknown. */
   readonly cpuSeconds: Readonly<Record<string, number>> | null;
   /** Customers' transactions of all clients in flight at either end of the measured interval. */
@@ -56,44 +56,69 @@ const DRAIN_MS_MAX = 120_000;
 /** Longest time that a client may take to collect what earlier runs have left. */
 const COLLECT_MS_MAX = 1_800_000;
 
-export class Clients {
+export interface ClientsOptions {
+  readonly population: Population;
+  readonly clients: number;
+  /** What counts as the end of the initial trades, by the clock that all processes share. */
+  readonly originMs: number;
+  readonly signal: AbortSignal;
+}
+
+export class SystemClients implements AsyncDisposable {
+  readonly database: LoadedDatabase;
   readonly #crew: Crew;
   readonly #members: Member[] = [];
-  readonly #answers: PromiseWithResolvers<Answer>[] = [];
+  readonly #answers: PromiseWithResolvers<ClientAnswer>[] = [];
   readonly #trades: number[] = [];
   #firstFailure: string | null = null;
 
-  constructor(crew: Crew) {
+  constructor(database: LoadedDatabase, crew: Crew) {
+    this.database = database;
     this.#crew = crew;
   }
 
-  get pids(): readonly number[] {
-    return this.#members.map(({ pid }) => pid);
+  static async open(
+    database: LoadedDatabase,
+    { population, clients, originMs, signal }: ClientsOptions,
+  ): Promise<SystemClients> {
+    const opened = new SystemClients(database, new Crew(signal));
+    const { scale, seed, roster } = population;
+    const firstTradeId = roster.trades.lastId + 1;
+    const { address } = database;
+    try {
+      await opened.start({ address, scale, seed, clients, firstTradeId, originMs });
+      return opened;
+    } catch (error) {
+      await opened[Symbol.asyncDispose]();
+      throw error;
+    }
   }
 
   /** Trade-Results that the brokerage has acknowledged since the start. */
   get tradeResults(): number {
-    return this.#trades.reduce((sum, count) => sum + count, 0);
+    return sum(this.#trades);
   }
 
+  /** The error of the first transaction that failed; null if none has. */
   get firstFailure(): string | null {
     return this.#firstFailure;
   }
 
-  async start(options: Omit<ClientOptions, 'client'>): Promise<void> {
+  async start(options: Omit<ClientProcessOptions, 'client'>): Promise<void> {
     for (let client = 0; client < options.clients; client++) {
       this.#answers[client] = Promise.withResolvers();
       const member = await this.#crew.start({
         name: `client ${client + 1}`,
         program: PROGRAM,
-        options: { ...options, client } satisfies ClientOptions,
-        onMessage: (message) => this.#answers[client]?.resolve(message as Answer),
+        options: { ...options, client } satisfies ClientProcessOptions,
+        onMessage: (message) => this.#answers[client]?.resolve(message as ClientAnswer),
       });
       this.#members.push(member);
     }
   }
 
-  async run(offered: OfferedLoad, parts: MeasuredProcesses): Promise<RunResult> {
+  async run(offered: TradeLoad): Promise<RunResult> {
+    const parts = { clients: this.#members.map(({ pid }) => pid), ...this.database.servers };
     await this.#prepare({ collects: false }, DRAIN_MS_MAX);
     const beginMs = monotonicMs() + LEAD_MS;
     const fromMs = beginMs + 1_000 * offered.warmupSeconds;
@@ -121,6 +146,15 @@ export class Clients {
     await this.#prepare({ collects: true }, COLLECT_MS_MAX);
   }
 
+  /** Ends the clients in an orderly way: afterwards none of their work is in flight. */
+  async stop(): Promise<void> {
+    await this.#crew.stop();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#crew[Symbol.asyncDispose]();
+  }
+
   /** No client has work in flight: each run drains before it answers. */
   async #prepare({ collects }: Pick<PrepareOrder, 'collects'>, msMax: number): Promise<void> {
     const orderOf = (client: number): PrepareOrder => {
@@ -131,9 +165,9 @@ export class Clients {
   }
 
   /** Resolves with the answers of all clients. */
-  #tell(orderOf: (client: number) => Order): Promise<readonly Answer[]> {
+  #tell(orderOf: (client: number) => ClientOrder): Promise<readonly ClientAnswer[]> {
     const answers = this.#members.map((member, client) => {
-      const answer = Promise.withResolvers<Answer>();
+      const answer = Promise.withResolvers<ClientAnswer>();
       this.#answers[client] = answer;
       member.send(orderOf(client));
       return answer.promise;
@@ -141,7 +175,7 @@ export class Clients {
     return Promise.all(answers);
   }
 
-  #loadOf({ tradesPerSecond, users }: OfferedLoad, client: number): Load {
+  #loadOf({ tradesPerSecond, users }: TradeLoad, client: number): CustomerLoad {
     const clients = this.#members.length;
     if (tradesPerSecond === null) {
       const before = (index: number): number => Math.floor((users * index) / clients);
@@ -155,7 +189,10 @@ export class Clients {
     await this.#crew.during(systemClock.sleep(Math.max(0, momentMs - monotonicMs())));
   }
 
-  async #within(answers: Promise<readonly Answer[]>, msMax: number): Promise<readonly Answer[]> {
+  async #within(
+    answers: Promise<readonly ClientAnswer[]>,
+    msMax: number,
+  ): Promise<readonly ClientAnswer[]> {
     const over = new AbortController();
     const late = systemClock.sleep(msMax, over.signal).then(() => null);
     try {
@@ -169,12 +206,10 @@ export class Clients {
 }
 
 function merged(answers: readonly RunAnswer[]): Omit<RunResult, 'offered' | 'cpuSeconds'> {
-  const sum = (of: 'backlogFrom' | 'backlogTo'): number =>
-    answers.reduce((total, answer) => total + answer[of], 0);
   return {
     records: mergeRecords(answers),
-    backlogFrom: sum('backlogFrom'),
-    backlogTo: sum('backlogTo'),
+    backlogFrom: sum(answers.map(({ backlogFrom }) => backlogFrom)),
+    backlogTo: sum(answers.map(({ backlogTo }) => backlogTo)),
     isOverrun: answers.some(({ isOverrun }) => isOverrun),
     store: answers[0]?.store ?? null,
   };

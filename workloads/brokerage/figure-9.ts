@@ -1,10 +1,17 @@
 /** Figure 9: cores used against Trade-Results a second, and the straight line through them. */
+import { linearRegression, linearRegressionLine, mean, rSquared, sum } from 'simple-statistics';
 import type { ResultChart, ResultMark, ResultSeries } from '#results';
 import type { RunResult } from './clients.ts';
-import { fitLine, type LineFit, type XY } from './line-fit.ts';
 import { type SystemName, SYSTEMS } from './plan.ts';
-import { cores, cpuPerTrade, type Point, saturation, tradesPerSecond } from './point.ts';
-import type { Results } from './results.ts';
+import {
+  cores,
+  cpuPerTrade,
+  type Figure9Results,
+  saturation,
+  type SystemRun,
+  tradesPerSecond,
+} from './results.ts';
+import { studentT } from '../harness/statistics.ts';
 
 /** Names for the report. */
 export const NAMES: Readonly<Record<SystemName, string>> = {
@@ -12,8 +19,7 @@ export const NAMES: Readonly<Record<SystemName, string>> = {
   emulator: 'Percolator, emulator',
   hbase: 'Percolator, HBase',
   cloud: 'Percolator, Cloud Bigtable',
-  functions: 'PostgreSQL, functions',
-  frames: 'PostgreSQL, frames',
+  postgres: 'PostgreSQL, functions',
 };
 
 /**
@@ -25,11 +31,11 @@ export const PAPER = { cores: 15_000, tradesPerSecond: 11_200, inflation: 30 } a
 /** The edges of a band are curves; with this many points they look smooth. */
 const BAND_POINTS = 25;
 
-export interface Line {
+export interface CostLine {
   /** Null with fewer than three loads. */
   readonly fit: LineFit | null;
   /** The runs that kept up with their load, ascending. */
-  readonly kept: readonly Point[];
+  readonly kept: readonly SystemRun[];
   /**
    * One point for all rounds of a load, ascending. It is the median round, because a disturbance of
    * the machine for some seconds is not a cost of the system.
@@ -49,7 +55,7 @@ interface LoadPoint extends XY {
   readonly samples: number;
 }
 
-export function lineOf({ ladder }: Results, system: SystemName): Line {
+export function lineOf({ ladder }: Figure9Results, system: SystemName): CostLine {
   const kept = ladder
     .filter((point) => point.system === system && saturation(point.result) === null)
     .toSorted((a, b) => tradesPerSecond(a.result) - tradesPerSecond(b.result));
@@ -71,14 +77,14 @@ function loadOf(rounds: readonly RunResult[]): readonly LoadPoint[] {
   const middle = byCost.slice(Math.ceil(rounds.length / 2) - 1, Math.floor(rounds.length / 2) + 1);
   const perTrade = cpuPerTrade(middle);
   if (perTrade === null) return [];
-  const trades = middle.reduce((sum, { records }) => sum + records.tradeResult.ended, 0);
-  const x = trades / middle.reduce((sum, { offered }) => sum + offered.seconds, 0);
+  const trades = sum(middle.map(({ records }) => records.tradeResult.ended));
+  const x = trades / sum(middle.map(({ offered }) => offered.seconds));
   const each = rounds.flatMap((result) => cores(result) ?? []);
   const [low, high] = each.length < 2 ? [null, null] : [Math.min(...each), Math.max(...each)];
   return [{ x, y: x * perTrade, low, high, samples: trades }];
 }
 
-export function figure9Chart(results: Results): ResultChart {
+export function figure9Chart(results: Figure9Results): ResultChart {
   const systems = SYSTEMS.filter((system) =>
     results.ladder.some((point) => point.system === system),
   );
@@ -109,9 +115,9 @@ function captionOf(series: readonly ResultSeries[]): string {
   ].join(' ');
 }
 
-function seriesOf(results: Results, system: SystemName): ResultSeries {
+function seriesOf(results: Figure9Results, system: SystemName): ResultSeries {
   const { fit, loads, from, to } = lineOf(results, system);
-  const look = system === 'functions' || system === 'frames' ? 'other' : 'percolator';
+  const look = system === 'postgres' ? 'other' : 'percolator';
   const measured = { name: NAMES[system], look, isLine: false, points: loads } as const;
   if (fit === null) return measured;
   const line = Array.from({ length: BAND_POINTS }, (_, i): ResultMark => {
@@ -119,4 +125,63 @@ function seriesOf(results: Results, system: SystemName): ResultSeries {
     return { x, ...fit.at(x) };
   });
   return { ...measured, fit: line };
+}
+
+/*
+ * A straight line through points, how well it fits, and the band that contains the true line.
+ *
+ *     y = a + b x        least squares
+ *     R²                 share of the variance of y that the line explains
+ *     band at x          ŷ ± t · s · √(1/n + (x − x̄)² / Sxx), with s² = Σ(y − ŷ)² / (n − 2),
+ *                        Sxx = Σ(x − x̄)²
+ *
+ * The band contains the mean of y at x with 95 % confidence; t is Student's, with n − 2 degrees of
+ * freedom (the mean confidence limits of statistics packages; JMP, "Statistical Details for the Fit
+ * Line Option").
+ */
+
+export interface XY {
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface LineFit {
+  readonly intercept: number;
+  readonly slope: number;
+  /** Half the width of the interval that holds the true slope with 95 % confidence. */
+  readonly slopeError: number;
+  readonly rSquared: number;
+  readonly at: (x: number) => BandPoint;
+}
+
+export interface BandPoint {
+  readonly y: number;
+  readonly low: number;
+  readonly high: number;
+}
+
+/**
+ * Returns null for fewer than three different values of x: then nothing can be said about the
+ * error.
+ */
+export function fitLine(points: readonly XY[]): LineFit | null {
+  if (new Set(points.map(({ x }) => x)).size < 3) return null;
+  const pairs = points.map(({ x, y }) => [x, y]);
+  const { m: slope, b: intercept } = linearRegression(pairs);
+  const line = linearRegressionLine({ m: slope, b: intercept });
+  const middle = mean(points.map(({ x }) => x));
+  const sxx = sum(points.map(({ x }) => (x - middle) ** 2));
+  const residual = sum(points.map(({ x, y }) => (y - line(x)) ** 2));
+  const freedom = points.length - 2;
+  const off = studentT(freedom) * Math.sqrt(residual / freedom);
+  return {
+    intercept,
+    slope,
+    slopeError: off / Math.sqrt(sxx),
+    rSquared: rSquared(pairs, line),
+    at: (x) => {
+      const half = off * Math.sqrt(1 / points.length + (x - middle) ** 2 / sxx);
+      return { y: line(x), low: line(x) - half, high: line(x) + half };
+    },
+  };
 }

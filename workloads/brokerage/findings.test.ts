@@ -6,20 +6,23 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createLatencyHistogram, type Target } from '#results';
 import type { RunResult } from './clients.ts';
-import type { Records } from './driver/recorder.ts';
+import type { TransactionRecords } from './driver/recorder.ts';
 import { lineOf } from './figure-9.ts';
 import { findingsOf } from './findings.ts';
-import { SCALES, TRANSACTIONS, type TransactionType } from './model/index.ts';
-import type { Plan, SystemName } from './plan.ts';
-import { cpuPerTrade, saturation } from './point.ts';
-import { noResults, type Results } from './results.ts';
+import { SCALES } from './model/scale.ts';
+import { TRANSACTIONS, type TransactionType } from './transactions/index.ts';
+import type { BrokeragePlan, SystemName } from './plan.ts';
+import { cpuPerTrade, type Figure9Results, noResults, saturation } from './results.ts';
 import { targetsOf } from './targets.ts';
 
 const SECONDS = 10;
-const plan = { scale: SCALES.standard, rungs: [0.05, 0.35, 0.65] as readonly number[] } as Plan;
+const plan = {
+  scale: SCALES.standard,
+  rungs: [0.05, 0.35, 0.65] as readonly number[],
+} as BrokeragePlan;
 
 /** Records in which every transaction of the mix occurred exactly as often as it should. */
-function recordsOf(trades: number): Records {
+function recordsOf(trades: number): TransactionRecords {
   const types = Object.keys(TRANSACTIONS) as TransactionType[];
   const records = types.map((type) => {
     const ended = Math.round((trades * TRANSACTIONS[type].mixPercent) / 10);
@@ -27,7 +30,7 @@ function recordsOf(trades: number): Records {
     for (let i = 0; i < ended; i++) histogram.recordValue(5_000);
     return [type, { ended, rolledBack: 0, conflicts: 0, retried: 0, failed: 0, histogram }];
   });
-  return Object.fromEntries(records) as Records;
+  return Object.fromEntries(records) as TransactionRecords;
 }
 
 /** A run that used `cores` cores at the given number of Trade-Results per second. */
@@ -48,7 +51,7 @@ function ranAt(
   };
 }
 
-function measured(slopes: Partial<Record<SystemName, number>>): Results {
+function measured(slopes: Partial<Record<SystemName, number>>): Figure9Results {
   const results = noResults();
   for (const [system, slope] of Object.entries(slopes) as [SystemName, number][]) {
     results.durability.set(system, 'nothing');
@@ -67,7 +70,7 @@ function unpaced(tradesPerSecond: number, cores: number): RunResult {
 }
 
 describe('a run that is right', () => {
-  const results = measured({ embedded: 0.02, functions: 0.005 });
+  const results = measured({ embedded: 0.02, postgres: 0.005 });
 
   test('has a line for each system, through its loads', () => {
     const { fit, from, to } = lineOf(results, 'embedded');
@@ -121,7 +124,7 @@ describe('a run that is right', () => {
   });
 
   test('judges the inflation along the ladder and at full speed by limits of their own', () => {
-    const targets = targetsOf(plan, measured({ embedded: 0.0065, functions: 0.005 }));
+    const targets = targetsOf(plan, measured({ embedded: 0.0065, postgres: 0.005 }));
     const inflation = targets.filter(({ name }) => name.startsWith('inflation'));
     assert.deepEqual(
       inflation.map((target) => [target.measured, target.met]),
@@ -155,14 +158,14 @@ describe('a run that is right', () => {
     }
   });
 
-  function targetNamed(name: string, given: Partial<Plan>): Target {
-    const found = targetsOf(given as Plan, results).find((target) => target.name === name);
+  function targetNamed(name: string, given: Partial<BrokeragePlan>): Target {
+    const found = targetsOf(given as BrokeragePlan, results).find((target) => target.name === name);
     assert.ok(found !== undefined);
     return found;
   }
 
   test('misses the target of a line that has only two loads', () => {
-    const short = measured({ embedded: 0.005, functions: 0.005 });
+    const short = measured({ embedded: 0.005, postgres: 0.005 });
     short.ladder.splice(0, 2);
     const lines = targetsOf(plan, short).filter(({ name }) => name.endsWith(': a straight line'));
     assert.deepEqual(
@@ -196,7 +199,7 @@ describe('a run that is right', () => {
   });
 
   test('does not judge the line of a system whose processor time is unknown', () => {
-    const unknown = measured({ frames: 0.005 });
+    const unknown = measured({ hbase: 0.005 });
     for (const { result } of unknown.ladder) Object.assign(result, { cpuSeconds: null });
     const [line] = targetsOf(plan, unknown);
     assert.deepEqual(

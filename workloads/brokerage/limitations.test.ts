@@ -1,15 +1,14 @@
 /** Each limitation in a report is true of the run, and names only parts that it measured. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { limitationsOf } from './limitations.ts';
-import { type PartName, type Plan, SIZES } from './plan.ts';
+import { type BrokeragePlan, limitationsOf, type PartName, SIZES } from './plan.ts';
 
 const NONE = { paced: false, unpaced: false, reads: false, brokers: false };
 
-function textOf(parts: readonly PartName[], given: Partial<Plan> = {}): string {
+function textOf(parts: readonly PartName[], given: Partial<BrokeragePlan> = {}): string {
   const named = Object.fromEntries(parts.map((part) => [part, true]));
   const plan = { ...SIZES.full, systems: ['embedded'], parts: { ...NONE, ...named }, ...given };
-  return limitationsOf(plan as Plan).join('\n');
+  return limitationsOf(plan as BrokeragePlan).join('\n');
 }
 
 test('the limitations say that low loads are measured for longer, and only if there is a ladder', () => {
@@ -17,7 +16,7 @@ test('the limitations say that low loads are measured for longer, and only if th
   assert.match(textOf(['unpaced', 'reads']), / 60 seconds per point\.$/m);
 });
 
-test('with several client processes, the parts that have one all the same are named', () => {
+test('with several client processes, the parts that still have one are named', () => {
   const one = /^The (.*) are measured with one client process,/m;
   const named = (...parts: PartName[]) => one.exec(textOf(parts, { processes: 2 }))?.[1];
   assert.equal(named('reads'), 'reads that batching saves');
@@ -33,7 +32,7 @@ test('with several client processes, the parts that have one all the same are na
 test('the side table that PostgreSQL cannot have is named only if PostgreSQL is measured', () => {
   const given = { brokerUpdate: 'side-table' } as const;
   assert.doesNotMatch(textOf(['unpaced'], given), /PostgreSQL has no observers/);
-  const systems = ['embedded', 'frames'] as const;
+  const systems = ['embedded', 'postgres'] as const;
   assert.match(textOf(['unpaced'], { ...given, systems }), /^PostgreSQL has no observers /m);
 });
 

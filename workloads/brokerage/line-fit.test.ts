@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom } from '#engine';
-import { fitLine } from './line-fit.ts';
+import { fitLine } from './figure-9.ts';
 
 const near = (actual: number | undefined, expected: number): void => {
   assert.ok(Math.abs((actual ?? Number.NaN) - expected) < 1e-3, `${actual} is not ${expected}`);

@@ -1,29 +1,31 @@
 /** The messages between the experiment and its client processes: plain data. */
 import { decodeFromCompressedBase64, encodeIntoCompressedBase64 } from 'hdr-histogram-js';
+import { sum } from 'simple-statistics';
 import { mergeHistograms } from '#results';
-import type { EmulatorResult, Load } from './driver/customer-emulator.ts';
-import type { Records, TypeRecord } from './driver/recorder.ts';
-import type { Scale, TransactionType } from './model/index.ts';
-import type { DatabaseAddress } from './systems/address.ts';
-import type { StoreCounts } from '../harness/stores/store-counts.ts';
+import type { EmulatorResult, CustomerLoad } from './driver/customer-emulator.ts';
+import type { TransactionRecords, TypeRecord } from './driver/recorder.ts';
+import type { Scale } from './model/scale.ts';
+import type { TransactionType } from './transactions/index.ts';
+import type { DatabaseAddress } from './systems/database.ts';
+import type { StoreCounts } from '../harness/watched-stores.ts';
 
 /** What a client receives at its start. */
-export interface ClientOptions {
-  readonly database: DatabaseAddress;
+export interface ClientProcessOptions {
+  readonly address: DatabaseAddress;
   readonly scale: Scale;
   readonly seed: number;
   /** Index of this client, from 0. */
   readonly client: number;
   readonly clients: number;
-  /** First id for new trades: sessions on the same data have different ones. */
+  /** First id for new trades. */
   readonly firstTradeId: number;
   /** When the initial trades ended, by the clock that all processes share. */
   readonly originMs: number;
 }
 
 /** Messages to a client, which answers each one when it is done. */
-export type Order = PrepareOrder | RunOrder;
-export type Answer = { readonly kind: 'prepared' } | RunAnswer;
+export type ClientOrder = PrepareOrder | RunOrder;
+export type ClientAnswer = { readonly kind: 'prepared' } | RunAnswer;
 
 /**
  * Tells the client to forget the limit orders of the last run. If it `cleansUp`, it also cancels
@@ -37,7 +39,7 @@ export interface PrepareOrder {
 
 export interface RunOrder {
   readonly kind: 'run';
-  readonly load: Load;
+  readonly load: CustomerLoad;
   /** Times by the clock that all processes share. */
   readonly beginMs: number;
   readonly fromMs: number;
@@ -56,7 +58,7 @@ export interface TypeAnswer extends Omit<TypeRecord, 'histogram'> {
   readonly histogram: string;
 }
 
-export function encodeRecords(records: Records): RunAnswer['records'] {
+export function encodeRecords(records: TransactionRecords): RunAnswer['records'] {
   return mapTypes(records, ({ histogram, ...rest }) => ({
     ...rest,
     histogram: encodeIntoCompressedBase64(histogram),
@@ -64,20 +66,20 @@ export function encodeRecords(records: Records): RunAnswer['records'] {
 }
 
 /** Merges the measurements of several clients. */
-export function mergeRecords(answers: readonly RunAnswer[]): Records {
+export function mergeRecords(answers: readonly RunAnswer[]): TransactionRecords {
   const [first] = answers;
   if (first === undefined) throw new Error('there are no measurements to merge');
   return mapTypes(first.records, (_, type) => {
     const all = answers.map(({ records }) => records[type]);
-    const sum = (of: 'ended' | 'rolledBack' | 'conflicts' | 'retried' | 'failed'): number =>
-      all.reduce((total, one) => total + one[of], 0);
+    const sumOf = (of: 'ended' | 'rolledBack' | 'conflicts' | 'retried' | 'failed'): number =>
+      sum(all.map((one) => one[of]));
     const histograms = all.map(({ histogram }) => decodeFromCompressedBase64(histogram));
     return {
-      ended: sum('ended'),
-      rolledBack: sum('rolledBack'),
-      conflicts: sum('conflicts'),
-      retried: sum('retried'),
-      failed: sum('failed'),
+      ended: sumOf('ended'),
+      rolledBack: sumOf('rolledBack'),
+      conflicts: sumOf('conflicts'),
+      retried: sumOf('retried'),
+      failed: sumOf('failed'),
       histogram: mergeHistograms(histograms),
     };
   });

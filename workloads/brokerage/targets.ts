@@ -1,11 +1,19 @@
 /** The targets for 2 cores. */
+import { sum } from 'simple-statistics';
 import { formatJudged, SHARED, type Target, TARGETS } from '#results';
 import type { RunResult } from './clients.ts';
 import { lineOf, NAMES } from './figure-9.ts';
-import type { Plan, SystemName } from './plan.ts';
-import { cpuPerTrade, tradesPerSecond, transactions } from './point.ts';
-import { isCorrect, type Results, VARIANT } from './results.ts';
-import { runsOf, systemsOf } from './tables.ts';
+import type { BrokeragePlan, SystemName } from './plan.ts';
+import {
+  cpuPerTrade,
+  type Figure9Results,
+  isCorrect,
+  readCalls,
+  tradesPerSecond,
+  transactions,
+  VARIANT,
+} from './results.ts';
+import { runsOf, systemsOf } from './findings.ts';
 
 const {
   rangeMin: RANGE_MIN,
@@ -21,7 +29,7 @@ const LOADS_MIN = 3;
 const CUSTOMERS = 1_000;
 
 /** Returns none for a run whose check failed. */
-export function targetsOf(plan: Plan, results: Results): readonly Target[] {
+export function targetsOf(plan: BrokeragePlan, results: Figure9Results): readonly Target[] {
   if (!isCorrect(results)) return [];
   return [
     ...lineTargets(plan, results),
@@ -31,7 +39,7 @@ export function targetsOf(plan: Plan, results: Results): readonly Target[] {
   ];
 }
 
-function lineTargets({ rates, rungs }: Plan, results: Results): readonly Target[] {
+function lineTargets({ rates, rungs }: BrokeragePlan, results: Figure9Results): readonly Target[] {
   const asked = rates ?? rungs;
   const isNarrow = Math.max(...asked) < RANGE_LEAST * Math.min(...asked);
   const areFew = new Set(asked).size < LOADS_MIN;
@@ -73,7 +81,7 @@ function rangeOffered(runs: readonly RunResult[]): number {
   return Math.max(...rates) / Math.min(...rates);
 }
 
-function inflationTargets(results: Results): readonly Target[] {
+function inflationTargets(results: Figure9Results): readonly Target[] {
   const paced = (system: SystemName): readonly RunResult[] =>
     lineOf(results, system).kept.map(({ result }) => result);
   const unpaced = (system: SystemName): readonly RunResult[] => runsOf(results.unpaced, system);
@@ -88,7 +96,7 @@ function inflationTarget(
   most: number,
   runs: (system: SystemName) => readonly RunResult[],
 ): readonly Target[] {
-  const [ours, theirs] = [cpuPerTrade(runs('embedded')), cpuPerTrade(runs('functions'))];
+  const [ours, theirs] = [cpuPerTrade(runs('embedded')), cpuPerTrade(runs('postgres'))];
   if (ours === null || theirs === null) return [];
   const isMet = (ratio: number): boolean => ratio <= most;
   return [
@@ -97,16 +105,19 @@ function inflationTarget(
       target: `on the embedded store at most ${most} times that of PostgreSQL’s functions (the paper: 30)`,
       measured: `${formatJudged(ours / theirs, 2, isMet)} times: ${(1_000 * ours).toFixed(1)} ms against ${(1_000 * theirs).toFixed(1)} ms`,
       met: isMet(ours / theirs),
-      samples: Math.min(tradesOf(runs('embedded')), tradesOf(runs('functions'))),
+      samples: Math.min(tradesOf(runs('embedded')), tradesOf(runs('postgres'))),
     },
   ];
 }
 
 function tradesOf(runs: readonly RunResult[]): number {
-  return runs.reduce((sum, { records }) => sum + records.tradeResult.ended, 0);
+  return sum(runs.map(({ records }) => records.tradeResult.ended));
 }
 
-function throughputTarget({ scale }: Plan, { unpaced }: Results): readonly Target[] {
+function throughputTarget(
+  { scale }: BrokeragePlan,
+  { unpaced }: Figure9Results,
+): readonly Target[] {
   const isOtherSize = scale.customers !== CUSTOMERS;
   const isMet = (perSecond: number): boolean => perSecond >= TRADES_PER_SECOND_MIN;
   return runsOf(unpaced, 'embedded').map((result) => ({
@@ -123,7 +134,7 @@ function throughputTarget({ scale }: Plan, { unpaced }: Results): readonly Targe
  * The paper's prefetching reads other columns of the same row; here rows have one or two columns,
  * so batching has to save the calls.
  */
-function readsTargets({ reads }: Results): readonly Target[] {
+function readsTargets({ reads }: Figure9Results): readonly Target[] {
   const isMet = (ratio: number): boolean => ratio >= READ_RATIO_MIN;
   const resultOf = (name: string): RunResult | undefined =>
     reads.find((variant) => variant.name === name)?.result;
@@ -151,8 +162,4 @@ function readsTargets({ reads }: Results): readonly Target[] {
       },
     ];
   });
-}
-
-function readCalls({ store }: RunResult): number {
-  return (store?.reads.rpcs ?? 0) + (store?.scans.rpcs ?? 0);
 }

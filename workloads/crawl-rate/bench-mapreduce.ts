@@ -29,13 +29,12 @@ import {
   type BatchEngine,
   type BatchEngineName,
   findBatchEngine,
+  isHadoopConfigured,
   openBatchEngine,
 } from '../harness/batch-engines.ts';
-import { isHadoopConfigured } from '../harness/jvm/hadoop.ts';
-import { Contest } from './batch/contest.ts';
-import { type Contestant, findingsOf, type RepeatedRun } from './batch/contest-findings.ts';
+import { Contest, type Contestant, findingsOf, type RepeatedRun } from './batch/contest.ts';
 import { duckdbEngine } from './batch/duckdb.ts';
-import { writeRepository } from './batch/repository-files.ts';
+import { writeRepository } from './batch/cluster-job.ts';
 import { createSyntheticDocuments, encodeRecord } from './documents/index.ts';
 
 const MEBIBYTE = 1024 * 1024;

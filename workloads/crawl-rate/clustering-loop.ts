@@ -20,11 +20,9 @@ import {
   type KeyedDocument,
   type SyntheticDocuments,
 } from './documents/index.ts';
-import { clusteringObserver } from './percolator/clustering-observer.ts';
+import { clusteringObserver, documentCell, readPartition } from './percolator/tables.ts';
 import { loadRepository } from './percolator/load-repository.ts';
-import { readPartition } from './percolator/read-partition.ts';
-import { documentCell } from './percolator/tables.ts';
-import { closedLoop, type LoopOptions, type LoopResult } from '../harness/load/timed-loop.ts';
+import { timedLoop, type LoopOptions, type LoopResult } from '../harness/load/loops.ts';
 import type { EngineSettings } from '../harness/engine-settings.ts';
 
 const DOCUMENT_BYTES = 1_024;
@@ -94,7 +92,7 @@ class RunningCrawl implements Crawl {
   }
 
   run(options: LoopOptions): Promise<LoopResult> {
-    return closedLoop(async () => {
+    return timedLoop(async () => {
       const n = this.#documents.repository + this.#crawled++;
       const clustered = Promise.withResolvers<void>();
       this.#waiting.set(documentId(n), clustered.resolve);

@@ -5,59 +5,69 @@
  *   1. Cluster a real crawl with both, as a demonstration.
  *   2. Make the repository: batch files, and a loaded store.
  *   3. For each repeat, in an order drawn from the seed: every rate on both systems, one at a time,
- *      each with the whole machine. After each point, check its partition; a point that fails has
- *      no number.
+ *      each with the whole machine. After each point, check its partition; if one is wrong, the
+ *      run ends without numbers.
  *   4. Merge the repeats, fit the batch's model, compare with the targets, draw.
  */
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createRandom } from '#engine';
-import { counted, type Run } from '#results';
+import { counted, type CrawlResult, figure7Findings, type FindingsParts } from '#results';
 import type { Measuring, Progress } from '#harness';
 import { type BatchEngine, openBatchEngine } from '../harness/batch-engines.ts';
-import { shuffled } from '../harness/shuffled.ts';
+import { shuffled } from '../harness/chance.ts';
 import { describeDamage, openCrawl, type Crawl } from './documents/index.ts';
+import type { Check } from './check.ts';
 import { clusterCrawl } from './real-crawl.ts';
 import { type MapReducePoint, measureMapReduce } from './batch/point.ts';
-import { capacityOf, fitBatchModel, type MeasuredPoints } from './model.ts';
+import {
+  capacityOf,
+  fitBatchModel,
+  mapReducePoint,
+  type MeasuredPoints,
+  percolatorPoint,
+  targetsOf,
+} from './points.ts';
 import { measurePercolator, type PercolatorPoint } from './percolator/point.ts';
 import { type Measurement, type Plan, syntheticOptions } from './plan.ts';
-import { addMapReducePoint, addPercolatorPoint } from './points.ts';
 import { prepare, type PreparedRepository } from './prepared.ts';
 import { createSchedule, documentsPerSecond } from '../harness/load/schedule.ts';
-import { targetsOf } from './targets.ts';
+import { describeStore } from '../harness/stores.ts';
 
 /** Damaged records of the real crawl that are named; all are counted. */
 const DAMAGES_NAMED = 20;
 const BATCH_MEMORY_BYTES_PER_WORKER = 256 * 1024 * 1024;
 
-/** Describes in the record what is found; keeps the measurements, whatever ends the run. */
-export async function measureFigure7(plan: Plan, measuring: Measuring): Promise<void> {
-  const { run } = measuring;
-  const crawl = await openCrawl([plan.input]);
-  const measured: MeasuredPoints = { percolator: new Map(), mapreduce: new Map() };
-  try {
-    await measureAll(plan, { ...measuring, crawl, measured });
-  } finally {
-    conclude(plan, run, measured);
-  }
+/** What was found so far, filled step by step. */
+interface Found extends MeasuredPoints {
+  crawl: CrawlResult | null;
+  repository: PreparedRepository['description'] | null;
+  /** That of the first point whose check failed. */
+  failed?: Check;
 }
 
 interface Context extends Measuring {
   readonly crawl: Crawl;
-  /** Filled point by point. */
-  readonly measured: MeasuredPoints;
 }
 
-async function measureAll(plan: Plan, context: Context): Promise<void> {
-  const { run, work, progress, signal, measured } = context;
+/** Keeps what was found after each step, whatever ends the run. */
+export async function measureFigure7(plan: Plan, measuring: Measuring): Promise<FindingsParts> {
+  const { work, progress, signal, keep, hosts } = measuring;
+  const crawl = await openCrawl([plan.input]);
+  const found: Found = {
+    percolator: new Map(),
+    mapreduce: new Map(),
+    crawl: null,
+    repository: null,
+  };
   const memoryBytes = BATCH_MEMORY_BYTES_PER_WORKER * plan.workers;
   await using engine = await openBatchEngine(plan.batch, { workers: plan.workers, memoryBytes });
 
-  await demonstrate(plan, { ...context, engine });
+  found.crawl = await demonstrate(plan, { ...measuring, crawl, engine });
+  keep(findingsOf(plan, found));
   const prepared = await prepare(plan, { folder: work, progress, signal });
   await using _ = prepared.store;
-  run.describe({ repository: prepared.description });
+  found.repository = prepared.description;
   const { meanClusterSize, nonSingletonShare } = prepared.description;
   progress.note(
     `repository: ${plan.repository} documents, mean cluster ${meanClusterSize.toFixed(3)} ` +
@@ -67,26 +77,57 @@ async function measureAll(plan: Plan, context: Context): Promise<void> {
   const measurements = inRandomOrder(plan);
   progress.phase('measuring', measurements.length, 'points');
   for (const [done, measurement] of measurements.entries()) {
-    await measure(plan, measurement, { prepared, batch: engine, signal, measured, progress });
+    const check = await measure(plan, measurement, {
+      prepared,
+      batch: engine,
+      hosts,
+      signal,
+      found,
+      progress,
+    });
+    if (!check.passed) {
+      const where = `${measurement.system} at ${measurement.rate} %/hour`;
+      return findingsOf(plan, {
+        ...found,
+        failed: { passed: false, detail: `${where}: ${check.detail}` },
+      });
+    }
+    keep(findingsOf(plan, found));
     progress.update(done + 1);
   }
+  return findingsOf(plan, found);
 }
 
 /** Merges the repeats into points, and derives capacity, model and targets from them. */
-function conclude(plan: Plan, run: Run, measured: MeasuredPoints): void {
-  for (const rate of plan.rates.toSorted((a, b) => a - b)) {
-    addMapReducePoint(run, plan, rate, measured.mapreduce.get(rate) ?? []);
-    addPercolatorPoint(run, plan, rate, measured.percolator.get(rate) ?? []);
-  }
-  const capacity = capacityOf(measured);
-  run.describe({ capacity, mapreduceModel: fitBatchModel(plan, measured) });
-  run.describe({ targets: targetsOf(run.record) });
+function findingsOf(plan: Plan, found: Found): FindingsParts {
+  const { crawl, repository, failed } = found;
+  const points = [
+    ...Array.from(found.mapreduce, ([rate, repeats]) => mapReducePoint(plan, rate, repeats)),
+    ...Array.from(found.percolator, ([rate, repeats]) => percolatorPoint(plan, rate, repeats)),
+  ];
+  const capacity = capacityOf(found);
+  const check = failed ?? { passed: true, detail: CHECKED };
+  const figure = {
+    points,
+    repository,
+    crawl,
+    capacity,
+    mapreduceModel: fitBatchModel(plan, found),
+    check,
+  };
+  const findings = figure7Findings(figure);
+  const store = describeStore(plan.store);
+  const judged = { points, capacity, store, documents: plan.repository };
+  return { ...findings, targets: findings.check.passed ? targetsOf(judged) : [] };
 }
+
+const CHECKED =
+  'at every point all documents are in the clusters that the reference clustering finds';
 
 async function demonstrate(
   plan: Plan,
-  { run, crawl, work, progress, signal, engine }: Context & { readonly engine: BatchEngine },
-): Promise<void> {
+  { crawl, work, progress, signal, engine }: Context & { readonly engine: BatchEngine },
+): Promise<CrawlResult> {
   progress.phase(`clustering the real crawl ${path.basename(plan.input)}`, 0, 'pages');
   for (const damage of crawl.damages.slice(0, DAMAGES_NAMED)) {
     progress.note(`${describeDamage(damage)}; it is left out`);
@@ -99,12 +140,12 @@ async function demonstrate(
   const file = plan.input;
   const result = await clusterCrawl({ file, crawl, folder, engine, signal, onProgress });
   await rm(folder, { recursive: true, force: true });
-  run.describe({ crawl: result });
   const { pages, distinctContents, clusters, crossHostDuplicateGroups, check } = result;
   progress.note(
     `real crawl: ${pages} pages, ${distinctContents} distinct contents, ${clusters} clusters, ` +
       `${crossHostDuplicateGroups} of them across hosts; ${check.passed ? 'check passed' : check.detail}`,
   );
+  return result;
 }
 
 /**
@@ -128,12 +169,13 @@ async function measure(
   context: {
     readonly prepared: PreparedRepository;
     readonly batch: BatchEngine;
+    readonly hosts: Measuring['hosts'];
     readonly signal: AbortSignal;
-    readonly measured: MeasuredPoints;
+    readonly found: Found;
     readonly progress: Progress;
   },
-): Promise<void> {
-  const { prepared, batch, signal, measured, progress } = context;
+): Promise<Check> {
+  const { prepared, batch, hosts, signal, found, progress } = context;
   signal.throwIfAborted();
   const { repository, seconds, warmUp, batchSeconds, concurrency, processes, engine } = plan;
   const documents = syntheticOptions(plan);
@@ -151,10 +193,12 @@ async function measure(
       concurrency,
       processes,
       engine,
+      hosts,
       signal,
     });
-    append(measured.percolator, rate, point);
-    progress.note(inWords('Percolator', rate, point));
+    append(found.percolator, rate, point);
+    progress.note(inWords('Percolator', rate, point) + ownCost(point));
+    return point.check;
   } else {
     const point = await measureMapReduce({
       engine: batch,
@@ -167,8 +211,9 @@ async function measure(
       seconds: batchSeconds,
       signal,
     });
-    append(measured.mapreduce, rate, point);
+    append(found.mapreduce, rate, point);
     progress.note(inWords('MapReduce', rate, point));
+    return point.check;
   }
 }
 
@@ -180,6 +225,13 @@ function inWords(name: string, rate: number, point: PercolatorPoint | MapReduceP
   if (histogram.totalCount === 0) return `${where}: no documents were measured`;
   const median = (histogram.getValueAtPercentile(50) / 1000).toFixed(2);
   return `${where}: median ${median} ms over ${histogram.totalCount} documents`;
+}
+
+/** What the engine used of its processors, where that of the store is not known. */
+function ownCost({ cpuSecondsPerDocument, engine }: PercolatorPoint): string {
+  if (cpuSecondsPerDocument !== null || engine.commits.length === 0) return '';
+  const milliseconds = (1_000 * engine.cpuSeconds) / engine.commits.length;
+  return `; the engine used ${milliseconds.toFixed(2)} ms of processor time for each of ${engine.commits.length} documents`;
 }
 
 function append<T>(map: Map<number, T[]>, rate: number, point: T): void {

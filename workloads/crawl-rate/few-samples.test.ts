@@ -7,10 +7,18 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
-import { buildAll, createLatencyHistogram, createRun, REFERENCE_FOLDER, type Run } from '#results';
+import {
+  buildAll,
+  createLatencyHistogram,
+  createRun,
+  FIGURE_7,
+  figure7Findings,
+  measuredPoint,
+  REFERENCE_FOLDER,
+  type Run,
+} from '#results';
 import { resultLines } from '../harness/experiment/result-lines.ts';
-import { summaryTable } from './summary.ts';
-import { targetsOf } from './targets.ts';
+import { targetsOf } from './points.ts';
 
 const runs = temporaryFolder();
 
@@ -18,6 +26,7 @@ const runs = temporaryFolder();
 function runWith(documents: { readonly percolator: number; readonly mapreduce: number }): Run {
   const run = createRun(path.join(runs, `${documents.percolator}`), {
     experiment: 'crawl-rate',
+    subject: FIGURE_7,
     profile: 'quick',
     commandLine: './run.sh',
     parameters: {},
@@ -25,9 +34,7 @@ function runWith(documents: { readonly percolator: number; readonly mapreduce: n
     repeats: 1,
     store: { name: 'embedded', durability: 'each commit is on the disk' },
   });
-  const repository = { documents: 1_000_000, keysPerTable: 1, documentBytes: 1, clusters: 1 };
-  run.describe({ repository: { ...repository, meanClusterSize: 1, nonSingletonShare: 0 } });
-  for (const system of ['percolator', 'mapreduce'] as const) {
+  const points = (['percolator', 'mapreduce'] as const).map((system) => {
     const histogram = createLatencyHistogram();
     const us = system === 'percolator' ? 1_000 : 2_000_000;
     for (let i = 0; i < documents[system]; i++) histogram.recordValue(us);
@@ -41,11 +48,30 @@ function runWith(documents: { readonly percolator: number; readonly mapreduce: n
       verdict: 'sustained',
       verdictReason: 'the backlog did not grow',
       backlogGrowthPerSecond: 0,
-      check: { passed: true, detail: 'the partition is right' },
+      repeatMediansMs: [],
+      generatorLagP99Ms: null,
+      cpuSecondsPerDocument: null,
+      cyclesMeasured: null,
+      progress: [],
     } as const;
-    run.addPoint(point, histogram);
-  }
-  run.describe({ targets: targetsOf(run.record) });
+    return measuredPoint(point, histogram);
+  });
+  const capacity = {
+    percolatorDocumentsPerSecond: null,
+    mapreduceDocumentsPerSecond: null,
+    costRatio: null,
+  };
+  const found = figure7Findings({
+    points,
+    repository: null,
+    crawl: null,
+    capacity,
+    mapreduceModel: null,
+    check: { passed: true, detail: 'the partition is right' },
+  });
+  const { store } = run.record;
+  const targets = targetsOf({ points, capacity, store, documents: 1_000_000 });
+  run.describe({ findings: { ...FIGURE_7, ...found }, targets });
   return run;
 }
 
@@ -56,7 +82,7 @@ function saidOf(run: Run): Readonly<Record<'terminal' | 'page' | 'index', string
   const text = readFileSync(index, 'utf8');
   const claim = text.slice(text.indexOf('a document waits far less'));
   return {
-    terminal: resultLines(run.record, summaryTable(run.record)).join('\n'),
+    terminal: resultLines(run.record).join('\n'),
     page: readFileSync(page, 'utf8').split('<script')[0] ?? '',
     index: claim.slice(claim.indexOf('Latest judged run here'), claim.indexOf('</tr>')),
   };

@@ -3,13 +3,14 @@ import path from 'node:path';
 import {
   choice,
   counted,
+  hostsOptions,
   inputFile,
   integer,
   number,
   numberList,
   onlyWith,
   type Option,
-  type Plan,
+  type RunPlan,
   regionServersOption,
   repeatsOption,
   runExperiment,
@@ -20,19 +21,17 @@ import {
   warmUpOption,
   workersOption,
 } from '#harness';
-import { formatCount } from '#results';
+import { FIGURE_7, formatCount } from '#results';
 import { BATCH_ENGINES, type BatchEngineName } from '../harness/batch-engines.ts';
 import { ENGINE_OPTIONS, engineValuesOf } from '../harness/engine-settings.ts';
 import { createSchedule, type Schedule, scheduledDocuments } from '../harness/load/schedule.ts';
-import { parametersOf } from '../harness/parameters.ts';
-import { describeStore } from '../harness/stores/index.ts';
+import { parametersOf } from '../harness/experiment/plan.ts';
+import { describeStore } from '../harness/stores.ts';
 import { CHECKED_DOCUMENTS_MAX } from './check.ts';
 import { measureFigure7 } from './experiment.ts';
-import { limitationsOf } from './limitations.ts';
-import { expectedSeconds, type Size, SIZES } from './profiles.ts';
+import { expectedSeconds, limitationsOf, type Size, SIZES } from './plan.ts';
 import { arrivalSeconds } from './prepared.ts';
 import { SWEEP, sweepPlan, sweepRepository } from './repository-sweep.ts';
-import { summaryTable } from './summary.ts';
 
 const SAMPLE = path.join(import.meta.dirname, 'documents', 'sample', 'sqlite-sample.warc.gz');
 /**
@@ -43,13 +42,15 @@ const DISK_FACTOR = 6;
 /** Per second: more than one loader can load, with a transaction for each document. */
 const LOADED_PER_SECOND_MAX = 20_000;
 
+const HOSTS = hostsOptions();
+
 /** The option, refused with a sweep of the repository, which has no use for it. */
 const ofFigure = <T>(option: Option<T>): Option<T> => onlyWith({ sweep: ['rates'] }, option);
 
 await runExperiment(
   {
     script: 'bench:crawl-rate',
-    subject: null,
+    subject: FIGURE_7,
     description:
       'Measures how long a newly crawled document waits until it is clustered, as a function of the crawl rate, ' +
       'on Percolator and on back-to-back MapReduces (figure 7 of the paper). With --sweep repository: what a document costs in repositories of several sizes. ' +
@@ -103,11 +104,13 @@ await runExperiment(
         integer({
           description:
             'worker processes; oracle, lock service and loader are then separate processes too',
-          defaultText: 'one process for the whole engine',
+          defaultText: 'one process for the whole engine; with --hosts, one for each of them',
           min: 1,
           max: 64,
         }),
       ),
+      hosts: ofFigure(HOSTS.hosts),
+      listen: ofFigure(HOSTS.listen),
       ...ENGINE_OPTIONS,
       batch: ofFigure(
         choice({
@@ -158,19 +161,25 @@ await runExperiment(
         does: 'the engine as two workers, a loader, an oracle and a lock service',
       },
       {
+        command: './run.sh bench:crawl-rate --hosts 3 --store hbase://10.0.0.1:16000',
+        does: 'the engine on three other machines, when an agent on each has joined',
+      },
+      {
         command: './run.sh bench:crawl-rate --input crawl.warc.gz',
         does: 'shows the duplicates of your own crawl in the report',
       },
     ],
+    isAcrossHosts: true,
     variant: ({ sweep }) => (sweep === 'rates' ? undefined : SWEEP),
     plan: (options) => (options.sweep === 'rates' ? figurePlan(options) : sweepPlan(options)),
-    summary: summaryTable,
   },
   async (options, measuring) => {
-    const plan = { ...options, engine: engineValuesOf(options) };
-    if (options.sweep === 'repository') return sweepRepository(plan, measuring);
-    await measureFigure7(plan, measuring);
-    return null;
+    const { hosts } = options;
+    const processes = options.processes ?? (hosts > 0 ? hosts : undefined);
+    const plan = { ...options, processes, engine: engineValuesOf(options) };
+    return options.sweep === 'repository'
+      ? sweepRepository(plan, measuring)
+      : measureFigure7(plan, measuring);
   },
 );
 
@@ -179,9 +188,10 @@ type FigureOptions = Size & {
   readonly batch: BatchEngineName;
   readonly store: string;
   readonly input: string;
+  readonly hosts: number;
 };
 
-function figurePlan(options: FigureOptions): Plan {
+function figurePlan(options: FigureOptions): RunPlan {
   refuseUncheckable(options);
   return {
     about: `${counted(options.repository, 'documents')}, ${counted(options.rates.length, 'crawl rates')} on both systems, ${counted(options.repeats, 'repeats')} of each point`,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLatencyHistogram } from '#results';
 import type { MapReducePoint } from './batch/point.ts';
-import { capacityOf, fitBatchModel, type MeasuredPoints } from './model.ts';
+import { capacityOf, fitBatchModel, type MeasuredPoints } from './points.ts';
 import type { PercolatorPoint } from './percolator/point.ts';
 
 const REPOSITORY = 1_000;

@@ -1,12 +1,9 @@
 /** The verdict on a point rests on measurements, and says which are missing. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createLatencyHistogram, type Run } from '#results';
+import { createLatencyHistogram } from '#results';
 import { CYCLES_MIN, type MapReducePoint } from './batch/point.ts';
-import type { Plan } from './plan.ts';
-import { addMapReducePoint } from './points.ts';
-
-type Added = Parameters<Run['addPoint']>[0];
+import { mapReducePoint } from './points.ts';
 
 /** A point that kept up, of this many runs. */
 function batch(runs: number): MapReducePoint {
@@ -23,17 +20,12 @@ function batch(runs: number): MapReducePoint {
   };
 }
 
-function added(repeats: readonly MapReducePoint[]): Added | undefined {
-  const points: Added[] = [];
-  const run = { addPoint: (point: Added) => void points.push(point) } as Partial<Run> as Run;
-  addMapReducePoint(run, { repository: 1_000 } as Plan, 1, repeats);
-  return points[0];
-}
-
 test('a batch with too few runs for a verdict is invalid: its documents ran out', () => {
-  assert.equal(added([batch(CYCLES_MIN)])?.verdict, 'sustained');
-  const short = added([batch(CYCLES_MIN), batch(CYCLES_MIN - 1)]);
-  assert.equal(short?.verdict, 'invalid');
+  const pointOf = (...repeats: readonly MapReducePoint[]) =>
+    mapReducePoint({ repository: 1_000 }, 1, repeats);
+  assert.equal(pointOf(batch(CYCLES_MIN)).verdict, 'sustained');
+  const short = pointOf(batch(CYCLES_MIN), batch(CYCLES_MIN - 1));
+  assert.equal(short.verdict, 'invalid');
   assert.match(short.verdictReason, / ran out after 4 measured runs /);
-  assert.equal(added([batch(0)])?.verdict, 'invalid');
+  assert.equal(pointOf(batch(0)).verdict, 'invalid');
 });

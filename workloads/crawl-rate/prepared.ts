@@ -1,14 +1,19 @@
 /**
  * The starting state of all points: the store with the repository, and the batch's input files.
  *
- * No Percolator point begins with the additions of an earlier one (repository-store.ts). The batch
- * always begins with the repository's files and none of the arrivals.
+ * No Percolator point begins with the additions of an earlier one. The batch always begins with the
+ * repository's files and none of the arrivals.
  */
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
+import { openPercolator, openStore, type Percolator, type StoreAddress } from '#engine';
 import type { Progress } from '#harness';
-import type { BatchEngineName } from '../harness/batch-engines.ts';
 import type { RepositoryDescription } from '#results';
+import type { BatchEngineName } from '../harness/batch-engines.ts';
+import { documentsPerSecond } from '../harness/load/schedule.ts';
+import { checkStoreName, copyStore, provideStore } from '../harness/stores.ts';
 import { writeDocuments, writeRepository } from './batch/index.ts';
+import { CHECKED_DOCUMENTS_MAX } from './check.ts';
 import {
   clusterOneByOne,
   createSyntheticDocuments,
@@ -18,10 +23,9 @@ import {
   type Partition,
   type SyntheticDocuments,
 } from './documents/index.ts';
-import { CHECKED_DOCUMENTS_MAX } from './check.ts';
+import { type LoadOptions, loadRepository } from './percolator/load-repository.ts';
+import { DOCUMENTS, KEYS } from './percolator/tables.ts';
 import { type Plan, syntheticOptions } from './plan.ts';
-import { openRepositoryStore, type RepositoryStore } from './repository-store.ts';
-import { documentsPerSecond } from '../harness/load/schedule.ts';
 
 export interface PreparedRepository {
   readonly folder: string;
@@ -127,4 +131,90 @@ export function preparedArrivals(
   const perSecond = documentsPerSecond(plan.repository, Math.max(...plan.rates));
   const count = Math.ceil(perSecond * arrivalSeconds(plan)) + 1;
   return Math.min(count, CHECKED_DOCUMENTS_MAX - plan.repository);
+}
+
+/*
+ * The store of the Percolator points. Each point begins with the repository, and with nothing that
+ * an earlier point has added.
+ *
+ *     embedded      loaded once, and copied for each point
+ *     any other     provided once; for each point our tables are dropped, and loaded anew
+ */
+
+export interface RepositoryStore extends AsyncDisposable {
+  /** Resolves when the store has the repository and nothing else of ours. */
+  forPoint(): Promise<StoreAddress>;
+  /** The processes that serve it; null if they are not known, because it already ran. */
+  readonly serverPids: readonly number[] | null;
+}
+
+export interface RepositoryStoreOptions {
+  /** As the user named it. */
+  readonly store: string;
+  /** Region servers of an HBase that is started here. */
+  readonly regionServers: number;
+  /** The parent of the folders of an embedded store. */
+  readonly folder: string;
+  /** Makes the repository to load, from the first document. */
+  readonly load: () => Omit<LoadOptions, 'splits'>;
+}
+
+/** @throws UsageError if the store is not available */
+export async function openRepositoryStore(
+  options: RepositoryStoreOptions,
+): Promise<RepositoryStore> {
+  const { store, regionServers, folder, load } = options;
+  if (store === 'embedded') {
+    const loaded = { kind: 'embedded', folder: path.join(folder, 'repository') } as const;
+    await onPercolator(loaded, (percolator) => loadRepository(percolator, load()));
+    return copying(loaded.folder, path.join(folder, 'point'));
+  }
+  const provided = await provideStore(checkStoreName(store), { folder }, { regionServers });
+  const { address, serverPids } = provided;
+  return {
+    serverPids: serverPids.length > 0 ? serverPids : null,
+    forPoint: async () => {
+      await onPercolator(address, async (percolator) => {
+        await dropTables(percolator);
+        // By now, progress counts points, not documents.
+        await loadRepository(percolator, { ...load(), onProgress: undefined });
+      });
+      return address;
+    },
+    [Symbol.asyncDispose]: async () => {
+      try {
+        await onPercolator(address, dropTables);
+      } finally {
+        await provided[Symbol.asyncDispose]();
+      }
+    },
+  };
+}
+
+/** Does not know `load`, and so does not keep the partition of the repository in memory. */
+function copying(loaded: string, folder: string): RepositoryStore {
+  return {
+    serverPids: [],
+    forPoint: async () => {
+      await rm(folder, { recursive: true, force: true });
+      await copyStore(loaded, folder);
+      return { kind: 'embedded', folder };
+    },
+    [Symbol.asyncDispose]: async () => {},
+  };
+}
+
+async function onPercolator(
+  address: StoreAddress,
+  work: (percolator: Percolator) => Promise<void>,
+): Promise<void> {
+  await using store = await openStore(address);
+  await using percolator = await openPercolator({ store });
+  await work(percolator);
+}
+
+/** Drops the tables that an earlier point, or an earlier run that was killed, has left. */
+async function dropTables(percolator: Percolator): Promise<void> {
+  await percolator.dropTable(DOCUMENTS);
+  await percolator.dropTable(KEYS);
 }

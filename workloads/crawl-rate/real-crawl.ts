@@ -21,10 +21,13 @@ import {
   type Document,
   type Partition,
 } from './documents/index.ts';
-import { clusteringObserver } from './percolator/clustering-observer.ts';
-import { readPartition } from './percolator/read-partition.ts';
-import { createTables, documentCell } from './percolator/tables.ts';
-import { forEachInFlight } from '../harness/load/for-each-in-flight.ts';
+import {
+  clusteringObserver,
+  createTables,
+  documentCell,
+  readPartition,
+} from './percolator/tables.ts';
+import { forEachInFlight } from '../harness/load/loops.ts';
 
 export interface RealCrawlOptions {
   readonly file: string;

@@ -18,21 +18,33 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
+import { sum } from 'simple-statistics';
 import { createRandom, openPercolator, openStore } from '#engine';
-import { counted, measureChecked, type Measuring, type Plan as ExperimentPlan } from '#harness';
-import type { FindingsParts } from '#results';
+import { counted, measureChecked, type Measuring, type RunPlan as ExperimentPlan } from '#harness';
+import {
+  column,
+  type FindingsParts,
+  formatCount,
+  formatJudged,
+  higher,
+  line,
+  lower,
+  resultTable,
+  rowName,
+  series,
+  TARGETS,
+} from '#results';
+import { shuffled } from '../harness/chance.ts';
 import { type EngineValues, engineValuesOf, settingsOf } from '../harness/engine-settings.ts';
-import { parametersOf } from '../harness/parameters.ts';
+import { parametersOf } from '../harness/experiment/plan.ts';
 import { runThread } from '../harness/processes/thread.ts';
-import { shuffled } from '../harness/shuffled.ts';
-import { copyStore } from '../harness/stores/copy-store.ts';
-import { describeStore } from '../harness/stores/index.ts';
+import { type Estimate, estimate, intervalOf, rounded } from '../harness/statistics.ts';
+import { copyStore, describeStore } from '../harness/stores.ts';
 import type { Check } from './check.ts';
 import { crawlDocuments, keyed, openCrawl } from './clustering-loop.ts';
 import { clusterOneByOne } from './documents/index.ts';
-import { loadRepository, type LoadOptions } from './percolator/load-repository.ts';
+import { type LoadOptions, loadRepository } from './percolator/load-repository.ts';
 import type { Plan } from './plan.ts';
-import { sweepFindings, type SweepTurn } from './repository-sweep-findings.ts';
 
 /** What a thread needs for the check of a turn. */
 export interface FinishedTurn {
@@ -73,7 +85,7 @@ export function sweepPlan(
   const { sweep, repository, repeats, seed, concurrency } = options;
   const engine = engineValuesOf(options);
   const sizes = sweptSizes(repository);
-  const all = sumOf(sizes);
+  const all = sum(sizes);
   return {
     about: `new documents at full speed in repositories of ${counted(sizes.length, 'sizes')} up to ${counted(repository, 'documents')}, ${repeats} times each`,
     seconds: 2 + all / LOADED_PER_SECOND + (repeats * all) / CHECKED_PER_SECOND,
@@ -95,10 +107,6 @@ function sweptSizes(largest: number): readonly number[] {
   const sizes = [];
   for (let size = SMALLEST; size < largest; size *= FACTOR) sizes.push(size);
   return [...(sizes.length > 0 ? sizes : [Math.floor(largest / 2)]), largest];
-}
-
-function sumOf(numbers: readonly number[]): number {
-  return numbers.reduce((sum, one) => sum + one, 0);
 }
 
 /**
@@ -146,7 +154,7 @@ async function loadAll(
 ): Promise<ReadonlyMap<number, number>> {
   const loads = new Map<number, number>();
   let loaded = 0;
-  progress.phase('loading repositories', sumOf(sizes), 'documents');
+  progress.phase('loading repositories', sum(sizes), 'documents');
   for (const size of sizes) {
     const onProgress = (documents: number): void => progress.update(loaded + documents);
     const load = { folder: folderOf(size, { work }), size, seed, signal, onProgress };
@@ -221,4 +229,123 @@ function checkOf(turn: FinishedTurn, signal: AbortSignal): Promise<Check> {
 /** @throws if the partition is wrong */
 function refuseFailed(size: number, { passed, detail }: Check): void {
   if (!passed) throw new Error(`${size} documents: there are no numbers: ${detail}`);
+}
+
+/* The findings of `./run.sh bench:crawl-rate --sweep repository`, for the report. */
+
+/** What was measured at one size. */
+export interface SweepPoint {
+  readonly repository: number;
+  readonly loadSeconds: number;
+  /** At least one. */
+  readonly turns: readonly SweepTurn[];
+}
+
+/** One repeat of one size. */
+interface SweepTurn {
+  readonly documents: number;
+  readonly seconds: number;
+  readonly cpuSeconds: number;
+}
+
+const { costRatioMax: COST_RATIO_MAX } = TARGETS.crawlRate;
+/** The sizes that the target is about. */
+const [SMALL, LARGE] = [10_000, 2_000_000];
+
+interface Row {
+  readonly repository: number;
+  readonly loadedPerSecond: number;
+  readonly perSecond: Estimate;
+  readonly costUs: Estimate;
+}
+
+function sweepFindings(points: readonly SweepPoint[]): FindingsParts {
+  const rows = points.map(rowOf);
+  const costs = rows.map(({ costUs }) => costUs.value);
+  const ratio = Math.max(...costs) / Math.min(...costs);
+  const documents = sum(points.flatMap(({ turns }) => turns).map((turn) => turn.documents));
+  return {
+    headline:
+      `A new document takes ${costs[0]?.toFixed(0)} \u00b5s of processor time in a repository of ` +
+      `${formatCount(rows[0]?.repository ?? 0)} documents, and ${costs.at(-1)?.toFixed(0)} \u00b5s in one of ` +
+      `${formatCount(rows.at(-1)?.repository ?? 0)}.`,
+    check: {
+      passed: true,
+      detail: `after each turn, all documents were in the clusters that the reference clustering finds (${formatCount(documents)} were measured)`,
+    },
+    tables: [tableOf(rows)],
+    charts: [chartOf(rows)],
+    targets: [targetOf(rows, ratio)],
+  };
+}
+
+function rowOf({ repository, loadSeconds, turns }: SweepPoint): Row {
+  return {
+    repository,
+    loadedPerSecond: repository / loadSeconds,
+    perSecond: estimate(turns.map(({ documents, seconds }) => documents / seconds)),
+    costUs: estimate(turns.map(({ documents, cpuSeconds }) => (1e6 * cpuSeconds) / documents)),
+  };
+}
+
+function targetOf(rows: readonly Row[], ratio: number): FindingsParts['targets'][number] {
+  const sizes = rows.map(({ repository }) => repository);
+  const isMet = (value: number): boolean => value <= COST_RATIO_MAX;
+  const isAsked = Math.min(...sizes) <= SMALL && Math.max(...sizes) >= LARGE;
+  return {
+    name: 'cost of a document by the size of the repository',
+    target: `from ${formatCount(SMALL)} to ${formatCount(LARGE)} documents, at most ${COST_RATIO_MAX} times as dear at one size as at another`,
+    measured: `${formatJudged(ratio, 2, isMet)} times`,
+    ...(isAsked
+      ? { met: isMet(ratio) }
+      : {
+          met: null,
+          reason: `the sizes went from ${formatCount(sizes[0] ?? 0)} to ${formatCount(sizes.at(-1) ?? 0)}`,
+        }),
+  };
+}
+
+function tableOf(rows: readonly Row[]): FindingsParts['tables'][number] {
+  return resultTable(
+    {
+      name: 'sizes',
+      title: 'New documents in repositories of several sizes',
+      caption:
+        'Loaded: in bulk, without transactions. Clustered and CPU: new documents at full speed, geometric means of the turns; low and high bound the 95 % confidence interval of the CPU time.',
+    },
+    rows,
+    [
+      rowName('repository', ({ repository }) => formatCount(repository)),
+      column('loaded, documents/s', (row) => rounded(row.loadedPerSecond), higher('documents/s')),
+      column('turns', ({ costUs }) => costUs.samples),
+      column(
+        'clustered, documents/s',
+        ({ perSecond }) => rounded(perSecond.value),
+        higher('documents/s', ({ perSecond }) => intervalOf(perSecond)),
+      ),
+      column(
+        'CPU, \u00b5s per document',
+        ({ costUs }) => rounded(costUs.value),
+        lower('\u00b5s', ['low', 'high']),
+      ),
+      column('low', ({ costUs }) => rounded(costUs.low)),
+      column('high', ({ costUs }) => rounded(costUs.high)),
+    ],
+  );
+}
+
+function chartOf(rows: readonly Row[]): FindingsParts['charts'][number] {
+  return {
+    name: 'sizes',
+    title: 'Processor time of a new document',
+    caption:
+      'In microseconds, with the 95 % confidence interval of the turns where there are three or more.',
+    x: { title: 'Documents in the repository', scale: 'logarithmic', ticks: [] },
+    y: { title: 'Processor time per document, in microseconds', scale: 'linear', ticks: [] },
+    series: series(rows, ({ repository }) => ({ x: repository }), [
+      line('Percolator', 'percolator', ({ costUs: { value, low, high, samples } }) => {
+        return { y: value, low, high, samples };
+      }),
+    ]),
+  };
 }

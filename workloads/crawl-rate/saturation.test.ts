@@ -3,7 +3,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { TimeSeriesRow } from '#results';
+import type { ProgressRow } from '#results';
 import { judge, type KeptUp, type Observation } from './saturation.ts';
 
 const PER_SECOND = 1_000;
@@ -13,7 +13,7 @@ const SECONDS = 20;
 function series(
   backlog: (seconds: number) => number,
   { perSecond, seconds }: Pick<Observation, 'perSecond' | 'seconds'>,
-): TimeSeriesRow[] {
+): ProgressRow[] {
   return Array.from({ length: seconds * 10 + 1 }, (_, i) => {
     const arrived = Math.round((i / 10) * perSecond);
     return { seconds: i / 10, arrived, completed: arrived - Math.round(backlog(i / 10)) };
@@ -122,7 +122,7 @@ test('a point without documents in one half is judged by its backlog', () => {
 
 /** The verdict about a batch that takes so many seconds for each run. */
 function batchVerdict(runs: readonly number[]): KeptUp {
-  const rows: TimeSeriesRow[] = [];
+  const rows: ProgressRow[] = [];
   let at = 0;
   for (const run of runs) {
     const completed = PER_SECOND * at;

@@ -15,8 +15,8 @@
  *
  * A saturated system has no latency: a longer measurement would have given a higher one.
  */
-import { linearRegression } from 'simple-statistics';
-import type { TimeSeriesRow } from '#results';
+import { linearRegression, mean, sum } from 'simple-statistics';
+import type { ProgressRow } from '#results';
 import { whyNotKeptUp } from '../harness/load/kept-up.ts';
 
 export interface KeptUp {
@@ -28,7 +28,7 @@ export interface KeptUp {
 
 export interface Observation {
   /** Samples of the measured interval only. */
-  readonly series: readonly TimeSeriesRow[];
+  readonly series: readonly ProgressRow[];
   readonly perSecond: number;
   readonly seconds: number;
   /** How long a batch takes for one run, in seconds. Default: 0, no batch. */
@@ -75,7 +75,7 @@ export function judge(observation: Observation): KeptUp {
 }
 
 /** How many arrived, or were completed, from the first sample to the last. */
-function passed(series: readonly TimeSeriesRow[], what: 'arrived' | 'completed'): number {
+function passed(series: readonly ProgressRow[], what: 'arrived' | 'completed'): number {
   return (series.at(-1)?.[what] ?? 0) - (series[0]?.[what] ?? 0);
 }
 
@@ -83,12 +83,9 @@ function passed(series: readonly TimeSeriesRow[], what: 'arrived' | 'completed')
 function slopeError(points: readonly number[][], slope: number): number {
   const n = points.length;
   if (n < 3) return Number.POSITIVE_INFINITY;
-  const meanX = points.reduce((sum, [x = 0]) => sum + x, 0) / n;
-  const meanY = points.reduce((sum, [, y = 0]) => sum + y, 0) / n;
-  const sxx = points.reduce((sum, [x = 0]) => sum + (x - meanX) ** 2, 0);
-  const residual = points.reduce(
-    (sum, [x = 0, y = 0]) => sum + (y - meanY - slope * (x - meanX)) ** 2,
-    0,
-  );
+  const meanX = mean(points.map(([x = 0]) => x));
+  const meanY = mean(points.map(([, y = 0]) => y));
+  const sxx = sum(points.map(([x = 0]) => (x - meanX) ** 2));
+  const residual = sum(points.map(([x = 0, y = 0]) => (y - meanY - slope * (x - meanX)) ** 2));
   return Math.sqrt(residual / (n - 2) / sxx);
 }

@@ -2,14 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom, PercolatorError } from '#engine';
-import { type Attempt, Persistence } from './attempts.ts';
+import { type TransactionAttempt, Persistence } from './attempts.ts';
 
 const NAME = { primary: { table: 't', row: 'r', column: 'c' }, startTimestamp: 7 };
 
-type Answer = 'committed' | 'LOCKED' | 'STALE_SNAPSHOT';
+type StoreAnswer = 'committed' | 'LOCKED' | 'STALE_SNAPSHOT';
 
 /** Runs a transaction whose commit got no answer, on a database that gives these answers later. */
-async function run(answers: Answer[], attempts: Attempt[]): Promise<Persistence> {
+async function run(answers: StoreAnswer[], attempts: TransactionAttempt[]): Promise<Persistence> {
   const over = new AbortController();
   const outcomeOf = async (): Promise<'committed'> => {
     const answer = answers.shift();
@@ -27,7 +27,7 @@ async function run(answers: Answer[], attempts: Attempt[]): Promise<Persistence>
 }
 
 test('persistence asks again about a transaction that is still committing', async () => {
-  const attempts: Attempt[] = [];
+  const attempts: TransactionAttempt[] = [];
   const { settled } = await run(['LOCKED', 'committed'], attempts);
   assert.deepEqual(settled, { committed: 1, rolledBack: 0, open: 0 });
   assert.deepEqual(
@@ -37,7 +37,7 @@ test('persistence asks again about a transaction that is still committing', asyn
 });
 
 test('an outcome that will never be known ends the run, because the transaction may have committed', async () => {
-  const attempts: Attempt[] = [];
+  const attempts: TransactionAttempt[] = [];
   await assert.rejects(run(['STALE_SNAPSHOT'], attempts), /^Error: the database says STALE/);
   assert.deepEqual(attempts, []);
 });

@@ -13,7 +13,7 @@ import { type Percolator, PercolatorError, type Random, systemClock } from '#eng
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
 
 /** One run of a transaction. If its commit got no answer, it ends when the outcome is known. */
-export interface Attempt {
+export interface TransactionAttempt {
   readonly beganMs: number;
   readonly endedMs: number;
   /** `committed`, also if it only read or was rolled back on request; or the code of its error. */
@@ -23,12 +23,17 @@ export interface Attempt {
 /** One transaction of the load, with all its attempts. */
 export interface Arrival {
   readonly dueMs: number;
-  readonly attempts: readonly Attempt[];
+  readonly attempts: readonly TransactionAttempt[];
   /** When its caller was told that it has ended: committed, or rolled back on request. */
   readonly acknowledgedMs: number | undefined;
   /** When all that it was to bring about had happened, as far as the load was told. */
   readonly completedMs: number | undefined;
 }
+
+/** An arrival that its load still writes. */
+export type Unfinished<A extends Arrival> = {
+  -readonly [K in keyof Omit<A, 'attempts'>]: A[K];
+} & { readonly attempts: TransactionAttempt[] };
 
 /** How the transactions that had ended with COMMIT_UNKNOWN ended after all. */
 export interface Settled {
@@ -73,7 +78,7 @@ export class Persistence {
    * @throws an error that no rest would heal, or when the signal aborts
    */
   async run<T extends { readonly wasUnknown?: boolean | undefined }>(
-    attempts: Attempt[],
+    attempts: TransactionAttempt[],
     once: () => Promise<T>,
   ): Promise<T> {
     for (let restMs = REST_MS_MIN; ; restMs = Math.min(2 * restMs, REST_MS_MAX)) {
@@ -136,7 +141,7 @@ export class Persistence {
   }
 }
 
-function noteIn(attempts: Attempt[]): (outcome: string) => void {
+function noteIn(attempts: TransactionAttempt[]): (outcome: string) => void {
   const beganMs = monotonicMs();
   return (outcome) => void attempts.push({ beganMs, endedMs: monotonicMs(), outcome });
 }

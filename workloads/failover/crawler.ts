@@ -12,26 +12,20 @@ import {
   encodeDocument,
   type SyntheticDocuments,
 } from '../crawl-rate/documents/index.ts';
-import { documentCell } from '../crawl-rate/percolator/tables.ts';
+import { documentCell, type TableSplits } from '../crawl-rate/percolator/tables.ts';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
-import type { Arrival, Attempt, Persistence } from './attempts.ts';
-import { numberOf } from './keys.ts';
+import type { Arrival, Persistence, Unfinished } from './attempts.ts';
 
 export interface DocumentArrival extends Arrival {
   readonly row: string;
 }
 
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-type UnfinishedArrival = Mutable<Omit<DocumentArrival, 'attempts'>> & {
-  readonly attempts: Attempt[];
-};
-
 export class Crawler {
   readonly #percolator: Percolator;
   readonly #documents: SyntheticDocuments;
   readonly #persistence: Persistence;
-  readonly #arrivals: UnfinishedArrival[] = [];
-  readonly #byRow = new Map<string, UnfinishedArrival>();
+  readonly #arrivals: Unfinished<DocumentArrival>[] = [];
+  readonly #byRow = new Map<string, Unfinished<DocumentArrival>>();
   readonly #waiting = new Map<string, () => void>();
   readonly #failure = Promise.withResolvers<never>();
   #open = 0;
@@ -68,7 +62,7 @@ export class Crawler {
     const number = numberOf(this.#documents.repository + this.#arrivals.length);
     const row = documentId(number);
     const ends = { acknowledgedMs: undefined, completedMs: undefined };
-    const arrival: UnfinishedArrival = { row, dueMs, attempts: [], ...ends };
+    const arrival: Unfinished<DocumentArrival> = { row, dueMs, attempts: [], ...ends };
     this.#arrivals.push(arrival);
     this.#byRow.set(row, arrival);
     this.#open++;
@@ -85,7 +79,7 @@ export class Crawler {
     if (arrival !== undefined) this.#complete(arrival, atMs);
   };
 
-  #complete(arrival: UnfinishedArrival, atMs: number): void {
+  #complete(arrival: Unfinished<DocumentArrival>, atMs: number): void {
     if (arrival.completedMs !== undefined) return;
     arrival.completedMs = atMs;
     this.#open--;
@@ -93,14 +87,14 @@ export class Crawler {
     this.#waiting.delete(arrival.row);
   }
 
-  async #write(arrival: UnfinishedArrival, value: Buffer): Promise<void> {
+  async #write(arrival: Unfinished<DocumentArrival>, value: Buffer): Promise<void> {
     await this.#persistence.run(arrival.attempts, () => this.#attempt(arrival, value));
     arrival.acknowledgedMs = monotonicMs();
     this.#writing--;
   }
 
   async #attempt(
-    { row }: UnfinishedArrival,
+    { row }: Unfinished<DocumentArrival>,
     value: Buffer,
   ): Promise<{ readonly wasUnknown: boolean }> {
     const transaction = await this.#percolator.begin({ kind: 'load' });
@@ -114,4 +108,42 @@ export class Crawler {
       return { wasUnknown: true };
     }
   }
+}
+
+/*
+ * Where the documents of this experiment lie, so that every region server takes part at every
+ * moment: new documents are spread over the whole range of rows, in which the tables are split.
+ *
+ *     arrival 0, 1, 2, ...  ──times an odd number, modulo 2^20──▶  number of the document, its row
+ */
+
+/** Documents of a run, at most. */
+export const DOCUMENTS_MAX: number = 2 ** 20;
+/** Odd, so that no two arrivals get one number; near the golden ratio, so that they spread. */
+const STRIDE = 648_055;
+/** The keys of documents begin with the number of their key space. */
+const KEY_SPACES = 3;
+const KEY_VALUES = 16 ** 12;
+
+export function numberOf(arrival: number): number {
+  return (arrival * STRIDE) % DOCUMENTS_MAX;
+}
+
+/** At least one region of each table for each server. */
+export function splitsFor(servers: number): TableSplits {
+  const documents = fractions(servers).map((part) => documentId(Math.floor(part * DOCUMENTS_MAX)));
+  const parts = ['', ...fractions(Math.ceil(servers / KEY_SPACES)).map(spell)];
+  const spaces = Array.from({ length: KEY_SPACES }, (_, i) => `${i + 1}/`);
+  const keys = spaces.flatMap((space) => parts.map((part) => `${space}${part}`));
+  return { documents, keys: keys.slice(1) };
+}
+
+function fractions(parts: number): readonly number[] {
+  return Array.from({ length: parts - 1 }, (_, i) => (i + 1) / parts);
+}
+
+function spell(part: number): string {
+  return Math.floor(part * KEY_VALUES)
+    .toString(16)
+    .padStart(12, '0');
 }

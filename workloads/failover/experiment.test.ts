@@ -8,23 +8,22 @@ import { setTimeout } from 'node:timers/promises';
 import { openPercolator, PercolatorError } from '#engine';
 import { createMemoryBigtable, FaultyBigtable } from '#engine/testing';
 import { UsageError } from '#results';
-import { brokerObserver } from '../brokerage/percolator/index.ts';
-import { SCALES } from '../brokerage/model/index.ts';
-import { clusteringObserver } from '../crawl-rate/percolator/clustering-observer.ts';
-import { createTables } from '../crawl-rate/percolator/tables.ts';
+import { brokerObserver } from '../brokerage/percolator/broker-update.ts';
+import { SCALES } from '../brokerage/model/scale.ts';
+import { clusteringObserver, createTables } from '../crawl-rate/percolator/tables.ts';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
-import { Crawl } from './crawl.ts';
+import { CrawlWorkload } from './crawl.ts';
 import { drain } from './experiment.ts';
-import { DOCUMENTS_MAX } from './keys.ts';
-import { Trading } from './trading.ts';
-import type { OfferedLoad } from './workload.ts';
+import { DOCUMENTS_MAX } from './crawler.ts';
+import { TradingWorkload } from './trading.ts';
+import type { SteadyLoad } from './workload.ts';
 
 const { signal } = new AbortController();
 const PARTS = { seed: 1, concurrency: 4, regionServers: 1, signal };
 
 test('a brokerage is drained once its trades are added up; the wait has a limit', async () => {
   await using percolator = await openPercolator({ store: createMemoryBigtable(), attemptsMax: 1 });
-  const workload = new Trading({ ...PARTS, percolator, scale: SCALES.smoke });
+  const workload = new TradingWorkload({ ...PARTS, percolator, scale: SCALES.smoke });
   await workload.load();
   const beginMs = monotonicMs();
   const times = { beginMs, fromMs: beginMs, toMs: beginMs + 500 };
@@ -44,9 +43,9 @@ test('a brokerage is drained once its trades are added up; the wait has a limit'
 test('a crawl may use every number that documents have, and no more', async () => {
   await using percolator = await openPercolator({ store: createMemoryBigtable() });
   await createTables(percolator);
-  const crawlAfter = (repository: number): Crawl =>
-    new Crawl({ ...PARTS, percolator, repository, documentBytes: 200 });
-  const two = (): OfferedLoad => {
+  const crawlAfter = (repository: number): CrawlWorkload =>
+    new CrawlWorkload({ ...PARTS, percolator, repository, documentBytes: 200 });
+  const two = (): SteadyLoad => {
     const beginMs = monotonicMs();
     return { beginMs, fromMs: beginMs, toMs: beginMs + 20, perSecond: 100, onProgress: () => {} };
   };
@@ -68,7 +67,7 @@ test('a crawl counts the documents of the capacity among those of the run', asyn
   await using percolator = await openPercolator({ store: createMemoryBigtable() });
   await createTables(percolator);
   const repository = DOCUMENTS_MAX - 3; // None is loaded.
-  const crawl = new Crawl({ ...PARTS, percolator, repository, documentBytes: 200 });
+  const crawl = new CrawlWorkload({ ...PARTS, percolator, repository, documentBytes: 200 });
   const worker = percolator.startWorker([clusteringObserver], {
     onCommitted: ({ cell }) => crawl.onObserved(cell.row, monotonicMs()),
   });
@@ -86,7 +85,7 @@ test('a clustered document of which no worker told is found, although the storag
   const store = new FaultyBigtable(createMemoryBigtable());
   await using percolator = await openPercolator({ store });
   await createTables(percolator);
-  const crawl = new Crawl({ ...PARTS, percolator, repository: 10, documentBytes: 200 });
+  const crawl = new CrawlWorkload({ ...PARTS, percolator, repository: 10, documentBytes: 200 });
   const clustered = Promise.withResolvers<void>();
   const onCommitted = (): void => clustered.resolve();
   const worker = percolator.startWorker([clusteringObserver], { onCommitted });

@@ -12,7 +12,9 @@
  */
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { sum } from 'simple-statistics';
 import {
+  type Counters,
   type LocalHBase,
   type Percolator,
   PercolatorError,
@@ -21,22 +23,25 @@ import {
 } from '#engine';
 import { UsageError } from '#results';
 import type { Measuring } from '#harness';
-import type { Scale } from '../brokerage/model/index.ts';
+import type { Scale } from '../brokerage/model/scale.ts';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
-import { Crew, openDatabase } from '../harness/processes/index.ts';
+import { Crew, type Engine, openDatabase, startEngine } from '../harness/processes/index.ts';
 import type { Arrival, Settled } from './attempts.ts';
 import { type Failover, failoverOf, readEvents } from './cluster-log.ts';
-import { Crawl } from './crawl.ts';
-import { EngineProcesses } from './engine-processes.ts';
-import { Trading } from './trading.ts';
-import { ownerOf, type Parts, type Victim, victimsOf } from './victims.ts';
-import type { CheckResult, Workload, WorkloadName } from './workload.ts';
+import { CrawlWorkload } from './crawl.ts';
+import { TradingWorkload } from './trading.ts';
+import { fail, type Failure, Stage } from './failure.ts';
+import type { Victim } from './victims.ts';
+import type { Observed, WorkerProcessOptions } from './worker-process.ts';
+import type { CheckResult, FailoverWorkload, WorkloadName } from './workload.ts';
 
-export interface Plan {
+export interface FailoverPlan {
   readonly workload: WorkloadName;
   readonly kill: Victim;
   /** Stops the victims instead of killing them, and lets them go on later. */
   readonly pause: boolean;
+  /** Cuts the hosts of the victims off instead, which are namespaces (failure.ts). */
+  readonly cut: boolean;
   readonly regionServers: number;
   readonly workers: number;
   /** Documents that are there before the run, for the workload `crawl-rate`. */
@@ -58,7 +63,7 @@ export interface Plan {
 }
 
 export interface FailoverResult {
-  readonly plan: Plan;
+  readonly plan: FailoverPlan;
   /** Transactions per second of the closed loop; undefined if the rate was given. */
   readonly capacity: number | undefined;
   readonly perSecond: number;
@@ -68,6 +73,8 @@ export interface FailoverResult {
   readonly arrivals: readonly Arrival[];
   readonly followers: readonly Arrival[];
   readonly marks: Marks;
+  /** Packets that the hosts could not send while they were cut off; undefined without a cut. */
+  readonly dropped: number | undefined;
   /** Regions of the killed servers; 0 if another part was killed. */
   readonly regions: number;
   readonly settled: Settled;
@@ -90,33 +97,36 @@ export interface Marks {
 export const COUNTERS = ['conflicts', 'unknown', 'rolledForward', 'rolledBack'] as const;
 type Counter = (typeof COUNTERS)[number];
 
+const WORKER = new URL('worker-process.ts', import.meta.url);
 /** The share of the capacity that is offered. */
 export const LOAD_SHARE = 0.7;
 /** How long the last transactions may take after the load has ended. */
 const DRAIN_MS_MAX = 120_000;
-/** How long a region server that goes on may take to find out that it was given up, and to end. */
-const END_MS_MAX = 20_000;
 /** How long a server that was started may take to come back. */
 const RETURN_MS_MAX = 60_000;
 
-export async function measureFailover(plan: Plan, measuring: Measuring): Promise<FailoverResult> {
+export async function measureFailover(
+  plan: FailoverPlan,
+  measuring: Measuring,
+): Promise<FailoverResult> {
   const { progress } = measuring;
   const over = new AbortController();
   const signal = AbortSignal.any([measuring.signal, over.signal]);
   progress.phase(`starting HBase with ${plan.regionServers} region servers`, 0);
-  await using hbase = await startCluster(plan, (line) => progress.note(line));
+  const stage = plan.cut ? await Stage.make(plan.regionServers) : undefined;
+  await using hbase = await startCluster(plan, stage, (line) => progress.note(line));
   measuring.signal.throwIfAborted();
-  await using crew = new Crew(measuring.signal);
+  await using crew = new Crew(measuring.signal, { placeOf: stage?.placeOf });
   const { servers, sessionTimeoutMs } = hbase;
   const store = { kind: 'hbase', servers, sessionTimeoutMs } as const;
-  const engine = await EngineProcesses.start(crew, { store, ...plan });
+  const engine = await startEngine(crew, { store, oracles: 2 });
   await using database = await opened(engine, plan);
   const { percolator } = database;
   const workload = workloadOf(plan, percolator, signal);
   progress.phase('loading', 0);
   await workload.load();
-  await engine.startWorkers((row, atMs) => workload.onObserved(row, atMs));
-  const running = { plan, hbase, engine, percolator, workload, progress, signal };
+  const counters = await startWorkers(engine, plan, workload);
+  const running = { plan, hbase, stage, engine, counters, percolator, workload, progress, signal };
   try {
     const loaded = await crew.during(Promise.race([runLoad(running), workload.failed]));
     progress.phase('waiting for the last transactions', 0);
@@ -132,59 +142,88 @@ export async function measureFailover(plan: Plan, measuring: Measuring): Promise
   }
 }
 
-function workloadOf(plan: Plan, percolator: Percolator, signal: AbortSignal): Workload {
+function workloadOf(
+  plan: FailoverPlan,
+  percolator: Percolator,
+  signal: AbortSignal,
+): FailoverWorkload {
   const parts = { ...plan, percolator, signal };
-  return plan.workload === 'brokerage' ? new Trading(parts) : new Crawl(parts);
+  return plan.workload === 'brokerage' ? new TradingWorkload(parts) : new CrawlWorkload(parts);
 }
 
 /** Each attempt of a transaction is seen and repeated by the workload, not by the engine. */
 async function opened(
-  engine: EngineProcesses,
-  { workload }: Plan,
+  { database }: Engine,
+  { workload }: FailoverPlan,
 ): Promise<AsyncDisposable & { readonly percolator: Percolator }> {
   const { percolator, close } = await openDatabase(
-    engine.database,
+    database,
     workload === 'brokerage' ? { attemptsMax: 1 } : {},
   );
   return { percolator, [Symbol.asyncDispose]: close };
 }
 
+/**
+ * Resolves with the last counters of each life of a worker, which the messages of workers replace.
+ * `concurrency` is of all workers together.
+ */
+async function startWorkers(
+  engine: Engine,
+  { workload: name, workers, concurrency }: FailoverPlan,
+  workload: FailoverWorkload,
+): Promise<ReadonlyMap<number, Counters>> {
+  const counters = new Map<number, Counters>();
+  const { database } = engine;
+  const each = Math.ceil(concurrency / workers);
+  await engine.startWorkers(workers, {
+    program: WORKER,
+    options: { database, workload: name, concurrency: each } satisfies WorkerProcessOptions,
+    onMessage: (message, life) => {
+      const observed = message as Observed;
+      counters.set(life, observed.counters);
+      for (const [row, atMs] of observed.rows) workload.onObserved(row, atMs);
+    },
+  });
+  return counters;
+}
+
 async function startCluster(
-  { regionServers }: Plan,
+  { regionServers }: FailoverPlan,
+  stage: Stage | undefined,
   progress: (line: string) => void,
 ): Promise<LocalHBase> {
+  const { env: environment } = process;
   try {
-    return await startHBase({ environment: process.env, regionServers, progress });
+    return await startHBase({ environment, regionServers, placeOf: stage?.placeOf, progress });
   } catch (error) {
     if (!(error instanceof PercolatorError)) throw error;
     throw new UsageError(`bench:failover needs a local HBase: ${error.message}.`, { cause: error });
   }
 }
 
-interface Running {
-  readonly plan: Plan;
+interface RunningFailover {
+  readonly plan: FailoverPlan;
   readonly hbase: LocalHBase;
-  readonly engine: EngineProcesses;
+  /** With `cut` alone. */
+  readonly stage: Stage | undefined;
+  readonly engine: Engine;
+  /** The last counters of each life of a worker; one that is started again counts from 0. */
+  readonly counters: ReadonlyMap<number, Counters>;
   readonly percolator: Percolator;
-  readonly workload: Workload;
+  readonly workload: FailoverWorkload;
   readonly progress: Measuring['progress'];
   readonly signal: AbortSignal;
 }
 
-interface Loaded {
+interface LoadOutcome extends Failure {
   readonly capacity: number | undefined;
   readonly perSecond: number;
-  readonly killed: readonly string[];
   readonly fromMs: number;
-  readonly killedMs: number;
-  /** When the victims were started again, and when all were ready, if that is known. */
-  readonly startedMs: number;
-  readonly readyMs: number | undefined;
   readonly lagP99Ms: number;
   readonly countersAtKill: Readonly<Record<Counter, number>>;
 }
 
-async function runLoad(running: Running): Promise<Loaded> {
+async function runLoad(running: RunningFailover): Promise<LoadOutcome> {
   const { plan, workload, progress } = running;
   const capacity = plan.rate === undefined ? await measureCapacity(running) : undefined;
   const perSecond = plan.rate ?? Math.max(1, LOAD_SHARE * (capacity ?? 0));
@@ -195,64 +234,22 @@ async function runLoad(running: Running): Promise<Loaded> {
   const fromMs = beginMs + 1000 * plan.warmUp;
   const toMs = fromMs + 1000 * (plan.before + plan.down + plan.after);
   const onProgress = (begun: number): void => progress.update(begun);
+  let countersAtKill = countersOf(running);
+  const onFailure = (): void => {
+    countersAtKill = countersOf(running);
+  };
   const [{ lagP99Ms }, failure] = await Promise.all([
     workload.offer({ perSecond, beginMs, fromMs, toMs, onProgress }),
-    fail(running, fromMs),
+    fail(running, fromMs, onFailure),
   ]);
-  return { capacity, perSecond, fromMs, lagP99Ms, ...failure };
+  return { capacity, perSecond, fromMs, lagP99Ms, countersAtKill, ...failure };
 }
 
-async function measureCapacity({ plan, workload, progress }: Running): Promise<number> {
+async function measureCapacity({ plan, workload, progress }: RunningFailover): Promise<number> {
   progress.phase('finding the capacity', 0);
   const capacity = await workload.measureCapacity(plan.capacitySeconds);
   progress.note(`the capacity is ${capacity.toFixed(1)} a second`);
   return capacity;
-}
-
-/** Kills or stops the victims after `before`, and starts them again after `down`. */
-async function fail(
-  running: Running,
-  fromMs: number,
-): Promise<Pick<Loaded, 'killed' | 'killedMs' | 'startedMs' | 'readyMs' | 'countersAtKill'>> {
-  const { plan, engine, progress, signal } = running;
-  const parts = running[ownerOf(plan.kill)];
-  await sleepUntil(fromMs + 1000 * plan.before, signal);
-  const killed = plan.kill === 'oracle' ? [await engine.leasedOracle()] : victimsOf(plan);
-  signal.throwIfAborted();
-  const killedMs = monotonicMs();
-  const countersAtKill = countersOf(running);
-  if (plan.pause) for (const name of killed) parts.pause(name, 1000 * plan.down);
-  else await Promise.all(killed.map((name) => parts.kill(name)));
-  progress.note(`${plan.pause ? 'stopped' : 'killed'} ${killed.join(' and ')}`);
-  const down = sleepUntil(killedMs + 1000 * plan.down, signal);
-  // `findUntold` repeats its reads while the storage is away; the start does not wait for them.
-  if (plan.kill === 'workers') await Promise.race([running.workload.findUntold(), down]);
-  await down;
-  const startedMs = monotonicMs();
-  await Promise.all(killed.map((name) => goOn(running, parts, name)));
-  const names = killed.join(' and ');
-  progress.note(plan.pause ? `let ${names} go on` : `started ${names} again`);
-  const readyMs = parts === engine ? monotonicMs() : undefined;
-  return { killed, killedMs, startedMs, readyMs, countersAtKill };
-}
-
-/**
- * Starts a killed victim again, or lets a stopped one go on. A region server that has stood still
- * for too long ends itself when it goes on, and is then started again.
- */
-async function goOn({ plan, hbase, signal }: Running, parts: Parts, name: string): Promise<void> {
-  if (!plan.pause) return parts.start(name);
-  parts.resume(name);
-  if (parts !== hbase) return undefined;
-  const endMs = monotonicMs() + END_MS_MAX;
-  const isThere = (): boolean => hbase.processes().some((one) => one.name === name);
-  while (isThere() && monotonicMs() < endMs) await sleepUntil(monotonicMs() + 100, signal);
-  return isThere() ? undefined : parts.start(name);
-}
-
-async function sleepUntil(momentMs: number, signal: AbortSignal): Promise<void> {
-  await systemClock.sleep(Math.max(0, momentMs - monotonicMs()), signal);
-  signal.throwIfAborted();
 }
 
 /**
@@ -260,7 +257,7 @@ async function sleepUntil(momentMs: number, signal: AbortSignal): Promise<void> 
  * reported as open.
  */
 export async function drain(
-  { workload, signal }: Pick<Running, 'workload' | 'signal'>,
+  { workload, signal }: Pick<RunningFailover, 'workload' | 'signal'>,
   msMax: number = DRAIN_MS_MAX,
 ): Promise<boolean> {
   const isDrained = await Promise.race([
@@ -271,7 +268,11 @@ export async function drain(
   return isDrained;
 }
 
-async function checkWorkload({ percolator, workload, progress }: Running): Promise<CheckResult> {
+async function checkWorkload({
+  percolator,
+  workload,
+  progress,
+}: RunningFailover): Promise<CheckResult> {
   await percolator.settled();
   progress.phase('checking', 0);
   return workload.check();
@@ -279,7 +280,7 @@ async function checkWorkload({ percolator, workload, progress }: Running): Promi
 
 /** Waits, for at most a minute, until the servers are back: one started late registers late. */
 async function readLog(
-  { hbase, signal }: Running,
+  { hbase, signal }: RunningFailover,
   given: Parameters<typeof failoverOf>[1],
 ): Promise<Failover> {
   const endMs = monotonicMs() + RETURN_MS_MAX;
@@ -294,8 +295,8 @@ async function readLog(
 
 /** What the cluster did, on the clock of the arrivals, in seconds since the measurement began. */
 async function clusterTimes(
-  running: Running,
-  { killed, killedMs, startedMs, readyMs, fromMs, countersAtKill }: Loaded,
+  running: RunningFailover,
+  { killed, killedMs, startedMs, readyMs, fromMs, countersAtKill }: LoadOutcome,
 ): Promise<Pick<FailoverResult, 'marks' | 'regions' | 'sinceKill'>> {
   const offsetMs = systemClock.wallMs() - monotonicMs();
   const at = (ms: number | undefined): number | undefined =>
@@ -321,8 +322,11 @@ async function clusterTimes(
   };
 }
 
-/** The counters of this process and of all workers together. */
-function countersOf({ percolator: { counters }, engine }: Running): Record<Counter, number> {
-  const sums = COUNTERS.map((name) => [name, counters[name] + engine.counted(name)] as const);
-  return Object.fromEntries(sums) as Record<Counter, number>;
+/**
+ * The counters of this process and of all workers together, each killed one up to its last message.
+ */
+function countersOf({ percolator, counters }: RunningFailover): Record<Counter, number> {
+  const all = [percolator.counters, ...counters.values()];
+  const sumOf = (name: Counter): number => sum(all.map((counted) => counted[name]));
+  return Object.fromEntries(COUNTERS.map((name) => [name, sumOf(name)])) as Record<Counter, number>;
 }

@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
 import { createRun } from '#results';
-import { SCALES } from '../brokerage/model/index.ts';
+import { SCALES } from '../brokerage/model/scale.ts';
 import type { Arrival } from './attempts.ts';
 import type { FailoverResult, Marks } from './experiment.ts';
 import { findingsOf } from './findings.ts';
 
 const MARKS: Marks = { killed: 2, detected: 3, reassigned: 4, started: 7, returned: 8 };
 
-interface Load {
+interface FailoverLoad {
   /** From when a document is due until it is completed. */
   readonly latencyMs?: number;
   /** Length of the run. */
@@ -20,7 +20,11 @@ interface Load {
 }
 
 /** Ten documents a second. */
-function arrivalsOf({ latencyMs = 50, seconds = 10, dipUntil = 0 }: Load): readonly Arrival[] {
+function arrivalsOf({
+  latencyMs = 50,
+  seconds = 10,
+  dipUntil = 0,
+}: FailoverLoad): readonly Arrival[] {
   return Array.from({ length: 10 * seconds }, (_, i) => {
     const dueMs = i * 100;
     const isInDip = dueMs >= 1000 * MARKS.killed && dueMs < 1000 * dipUntil;
@@ -33,12 +37,13 @@ function arrivalsOf({ latencyMs = 50, seconds = 10, dipUntil = 0 }: Load): reado
   });
 }
 
-function run(given: Partial<FailoverResult> = {}, load: Load = {}): FailoverResult {
+function run(given: Partial<FailoverResult> = {}, load: FailoverLoad = {}): FailoverResult {
   const { seconds = 10 } = load;
   const parts = {
     workload: 'crawl-rate',
     kill: 'region-servers',
     pause: false,
+    cut: false,
     workers: 3,
   } as const;
   const plan = {
@@ -60,6 +65,7 @@ function run(given: Partial<FailoverResult> = {}, load: Load = {}): FailoverResu
     followers: [],
     marks: MARKS,
     regions: 3,
+    dropped: undefined,
     settled: { committed: 0, rolledBack: 0, open: 0 },
     lagP99Ms: 1,
     sinceKill: { conflicts: 0, unknown: 0, rolledForward: 0, rolledBack: 0 },

@@ -1,31 +1,37 @@
 /** The findings of `./run.sh bench:failover` for the report. */
+import { sum } from 'simple-statistics';
 import {
+  column,
   counted,
   type FindingsParts,
-  lowerIsBetter,
+  formatJudged,
+  line,
+  lower,
   mergeHistograms,
+  noNumbers,
   percentileMs,
   type ResultChart,
   type ResultTable,
-  formatJudged,
-  statedPercentileMs,
+  resultTable,
+  rowName,
+  series,
   SHARED,
+  statedPercentileMs,
   type Target,
-  noNumbers,
 } from '#results';
 import { whyNotKeptUp } from '../harness/load/kept-up.ts';
-import { rounded } from '../harness/statistics/rounded.ts';
+import { rounded } from '../harness/statistics.ts';
+import { type Arrival, COMMITTED, type TransactionAttempt, UNKNOWN } from './attempts.ts';
 import { COUNTERS, type FailoverResult } from './experiment.ts';
 import {
   COUNTED_MAX,
-  type Recovery,
+  type RateRecovery,
   recoveryOf,
   type Second,
   secondsOf,
   SHARE,
   WINDOW_SECONDS,
 } from './seconds.ts';
-import { ENDS, type Ends, endsOf } from './straddling.ts';
 import { describeVictims } from './victims.ts';
 import type { WorkloadName } from './workload.ts';
 
@@ -60,12 +66,11 @@ export function findingsOf(result: FailoverResult): FindingsParts {
   if (check === undefined || wrong.length > 0) return withoutNumbers(result, wrong);
   const seconds = secondsOf(arrivals, { fromMs, seconds: measuredSeconds(result) });
   const recovery = recoveryFrom(result, seconds);
-  const steady = steadyPercent(result, seconds);
   return {
     headline: headlineOf(result, recovery),
     check: { passed: true, detail: check.right },
     tables: [
-      marksTable(result, recovery, steady),
+      marksTable(result, recovery, seconds),
       transactionsTable(result),
       secondsTable(result, seconds),
     ],
@@ -96,7 +101,10 @@ function countedFromWords(result: FailoverResult): string {
   return isOfServers(result) ? 'the detection' : 'the failure';
 }
 
-function recoveryFrom(result: FailoverResult, seconds: readonly Second[]): Recovery | undefined {
+function recoveryFrom(
+  result: FailoverResult,
+  seconds: readonly Second[],
+): RateRecovery | undefined {
   const { marks, perSecond } = result;
   const { killed: killedAt } = marks;
   const from = countedFrom(result);
@@ -104,10 +112,28 @@ function recoveryFrom(result: FailoverResult, seconds: readonly Second[]): Recov
   return recoveryOf(seconds, { perSecond, killedAt, countedFrom: from });
 }
 
+/**
+ * Seconds from the heal of a cut until the rate is back for good: hosts that come back have work to
+ * undo. Null if it is not; undefined without a cut.
+ */
+function againAfterHeal(
+  { plan, marks, perSecond }: FailoverResult,
+  seconds: readonly Second[],
+): number | null | undefined {
+  if (!plan.cut) return undefined;
+  const { started } = marks;
+  const { recoveredAt } = recoveryOf(seconds, {
+    perSecond,
+    killedAt: started,
+    countedFrom: started,
+  });
+  return recoveredAt === undefined ? null : recoveredAt - started;
+}
+
 /** What was completed before the kill, in percent of what was offered. */
 function steadyPercent({ marks, perSecond }: FailoverResult, seconds: readonly Second[]): number {
   const before = seconds.slice(0, Math.floor(marks.killed));
-  const completed = before.reduce((sum, one) => sum + one.completed, 0);
+  const completed = sum(before.map((one) => one.completed));
   return (100 * completed) / (perSecond * before.length);
 }
 
@@ -120,9 +146,8 @@ function whyNotSteady(
   seconds: readonly Second[],
 ): string | null {
   const before = seconds.slice(0, Math.floor(marks.killed));
-  const sum = (of: 'arrived' | 'completed'): number =>
-    before.reduce((total, one) => total + one[of], 0);
-  const [offered, completed] = [sum('arrived'), sum('completed')];
+  const offered = sum(before.map(({ arrived }) => arrived));
+  const completed = sum(before.map((one) => one.completed));
   const backlog = { growth: offered - completed, perSecond, seconds: before.length };
   const reason = whyNotKeptUp({ offered, completed, unit: 'transactions', backlog });
   if (reason !== null) return `the load was not kept up with before the failure: ${reason}`;
@@ -138,6 +163,7 @@ function whatDidNotHappen(result: FailoverResult): readonly string[] {
   const open = all.filter(({ completedMs }) => completedMs === undefined).length;
   return [
     ...(isOfServers(result) ? whatServersDidNot(result) : []),
+    ...(result.dropped === 0 ? ['the hosts that were cut off had nothing to send'] : []),
     ...(result.marks.killed < measuredSeconds(result)
       ? []
       : ['the failure came only after the end of the measurement']),
@@ -171,7 +197,7 @@ function manyOf({ plan }: FailoverResult): string {
   return WORDS[plan.workload].many;
 }
 
-function headlineOf(result: FailoverResult, recovery: Recovery | undefined): string {
+function headlineOf(result: FailoverResult, recovery: RateRecovery | undefined): string {
   const { marks, perSecond } = result;
   const begin = `${whatFailed(result)} at ${perSecond.toFixed(0)} ${manyOf(result)} a second. `;
   const from = countedFrom(result);
@@ -193,7 +219,11 @@ function headlineOf(result: FailoverResult, recovery: Recovery | undefined): str
 function whatFailed({ plan, killed }: Pick<FailoverResult, 'plan' | 'killed'>): string {
   const what = describeVictims(plan);
   const are = killed.length > 1 ? 'were' : 'was';
-  const how = plan.pause ? `stopped for ${plan.down} s` : 'killed';
+  const how = plan.cut
+    ? `cut off for ${plan.down} s`
+    : plan.pause
+      ? `stopped for ${plan.down} s`
+      : 'killed';
   return `${capital(what)} ${are} ${how}`;
 }
 
@@ -203,7 +233,7 @@ function capital(words: string): string {
 
 function targetsOf(
   result: FailoverResult,
-  recovery: Recovery | undefined,
+  recovery: RateRecovery | undefined,
   whyUnsteady: string | null,
 ): readonly Target[] {
   const { check, settled, arrivals, followers } = result;
@@ -259,18 +289,19 @@ function lossTarget(check: FailoverResult['check']): Target {
 
 function marksTable(
   result: FailoverResult,
-  recovery: Recovery | undefined,
-  steady: number,
+  recovery: RateRecovery | undefined,
+  seconds: readonly Second[],
 ): ResultTable {
   const { marks, regions, sinceKill, settled, check, lagP99Ms, capacity, perSecond } = result;
   const { killed, detected, reassigned, started, returned } = marks;
+  const again = againAfterHeal(result, seconds);
   const back = recovery?.recoveredAt;
   const since = (at: number | undefined): number | null => (at === undefined ? null : at - killed);
   const many = manyOf(result);
   const rows: readonly (readonly [string, number | null, string])[] = [
     ['capacity', capacity ?? null, `${many}/s`],
     ['offered', perSecond, `${many}/s`],
-    ['completed before the failure', steady, '% of the rate'],
+    ['completed before the failure', steadyPercent(result, seconds), '% of the rate'],
     ['failed', killed, 's'],
     ['detected, after the failure', since(detected), 's'],
     ['all regions served again, after the failure', since(reassigned), 's'],
@@ -281,6 +312,12 @@ function marksTable(
       's',
     ],
     ['started again, after the failure', since(started), 's'],
+    ...(again === undefined
+      ? []
+      : [['95 % of the rate is back, after the heal', again, 's'] as const]),
+    ...(result.dropped === undefined
+      ? []
+      : [['packets that the hosts could not send', result.dropped, ''] as const]),
     ['back, after the failure', since(returned), 's'],
     ['regions of the failed servers', regions, ''],
     ['lowest second', recovery?.lowestPercent ?? null, '% of the rate'],
@@ -293,15 +330,21 @@ function marksTable(
     ),
     ['lateness of the generator, p99', lagP99Ms, 'ms'],
   ];
-  return {
-    name: 'failure',
-    title: 'The failure, as the cluster and the load saw it',
-    caption:
-      `${isOfServers(result) ? LOG_OF_MASTER : ''}The rate is back for good if, from that second on, every ${WINDOW_SECONDS} seconds ` +
-      `complete ${100 * SHARE} % of it, no second counting for more than ${Math.round(100 * COUNTED_MAX)} %. The counters are those of the client and all workers, from the failure to the end.`,
-    columns: ['what', 'value', 'unit'],
-    rows: rows.map(([name, value, unit]) => [name, rounded(value), unit]),
-  };
+  return resultTable(
+    {
+      name: 'failure',
+      title: 'The failure, as the cluster and the load saw it',
+      caption:
+        `${isOfServers(result) ? LOG_OF_MASTER : ''}The rate is back for good if, from that second on, every ${WINDOW_SECONDS} seconds ` +
+        `complete ${100 * SHARE} % of it, no second counting for more than ${Math.round(100 * COUNTED_MAX)} %. The counters are those of the client and all workers, from the failure to the end.`,
+    },
+    rows,
+    [
+      column('what', ([what]) => what),
+      column('value', ([, value]) => rounded(value)),
+      column('unit', ([, , unit]) => unit),
+    ],
+  );
 }
 
 const LOG_OF_MASTER =
@@ -320,50 +363,65 @@ function transactionsTable(result: FailoverResult): ResultTable {
   const arrivals = [...result.arrivals, ...result.followers];
   const at = (seconds: number): number => fromMs + 1000 * seconds;
   const killedMs = at(marks.killed);
-  const atKill = ['in flight at the failure', ...inOrder(endsOf(arrivals, killedMs))];
-  const until =
-    marks.reassigned === undefined ? [] : inOrder(endsOf(arrivals, killedMs, at(marks.reassigned)));
-  return {
-    name: 'transactions',
-    title: 'Attempts that straddled the failure',
-    caption:
-      `Attempts of ${WORDS[plan.workload].transactions}. After a conflict, or if the storage was unavailable, nothing is ` +
-      'committed, and the caller tries again. If the outcome is unknown, the caller asks for it.',
-    columns: ['attempts', ...ENDS],
-    rows: [
-      atKill,
-      ...(until.length === 0
-        ? []
-        : [['in flight at some time until all regions were served again', ...until]]),
+  const straddled = [
+    { attempts: 'in flight at the failure', ends: endsOf(arrivals, killedMs) },
+    ...(marks.reassigned === undefined
+      ? []
+      : [
+          {
+            attempts: 'in flight at some time until all regions were served again',
+            ends: endsOf(arrivals, killedMs, at(marks.reassigned)),
+          },
+        ]),
+  ];
+  return resultTable(
+    {
+      name: 'transactions',
+      title: 'Attempts that straddled the failure',
+      caption:
+        `Attempts of ${WORDS[plan.workload].transactions}. After a conflict, or if the storage was unavailable, nothing is ` +
+        'committed, and the caller tries again. If the outcome is unknown, the caller asks for it.',
+    },
+    straddled,
+    [
+      column('attempts', ({ attempts }) => attempts),
+      ...ENDS.map((end) => column<(typeof straddled)[number]>(end, ({ ends }) => ends[end])),
     ],
-  };
-}
-
-function inOrder(ends: Ends): readonly number[] {
-  return ENDS.map((end) => ends[end]);
+  );
 }
 
 function secondsTable(result: FailoverResult, seconds: readonly Second[]): ResultTable {
-  return {
-    name: 'seconds',
-    title: 'Second by second',
-    caption:
-      `Latency, in milliseconds, of the ${manyOf(result)} that were due in that second, from then ` +
-      `${WORDS[result.plan.workload].completed}. p90 and p99 need a hundred of them. Failed attempts are counted by the code of their error.`,
-    columns: ['second', 'arrived', 'completed', 'median', 'p90', 'p99', 'max', 'samples', 'failed'],
-    rows: seconds.map(({ second, arrived, completed, latencies, failed }) => [
-      second,
-      arrived,
-      completed,
-      latencies.totalCount === 0 ? null : rounded(percentileMs(latencies, 50)),
-      rounded(statedPercentileMs(latencies, 90)),
-      rounded(statedPercentileMs(latencies, 99)),
-      latencies.totalCount === 0 ? null : rounded(percentileMs(latencies, 100)),
-      latencies.totalCount,
-      failed.size === 0 ? null : [...failed].map(([code, count]) => `${code} ${count}`).join(', '),
-    ]),
-    metrics: { rowNames: 1, columns: [lowerIsBetter('median', 'ms')] },
-  };
+  const percentile = (percent: number) => (second: Second) => rounded(latencyMs(second, percent));
+  return resultTable(
+    {
+      name: 'seconds',
+      title: 'Second by second',
+      caption:
+        `Latency, in milliseconds, of the ${manyOf(result)} that were due in that second, from then ` +
+        `${WORDS[result.plan.workload].completed}. p90 and p99 need a hundred of them. Failed attempts are counted by the code of their error.`,
+    },
+    seconds,
+    [
+      rowName('second', ({ second }) => second),
+      column('arrived', ({ arrived }) => arrived),
+      column('completed', ({ completed }) => completed),
+      column('median', percentile(50), lower('ms')),
+      column('p90', ({ latencies }) => rounded(statedPercentileMs(latencies, 90))),
+      column('p99', ({ latencies }) => rounded(statedPercentileMs(latencies, 99))),
+      column('max', percentile(100)),
+      column('samples', ({ latencies }) => latencies.totalCount),
+      column('failed', ({ failed }) =>
+        failed.size === 0
+          ? null
+          : [...failed].map(([code, count]) => `${code} ${count}`).join(', '),
+      ),
+    ],
+  );
+}
+
+/** Null for a second in which nothing was due. */
+function latencyMs({ latencies }: Second, percent: number): number | null {
+  return latencies.totalCount === 0 ? null : percentileMs(latencies, percent);
 }
 
 /** The possible distances between two numbers on the axis of time. */
@@ -378,7 +436,11 @@ function lettersOf({
   marks,
 }: FailoverResult): readonly (readonly [string, string, number])[] {
   const { killed, detected, reassigned, started, returned } = marks;
-  const [failed, again] = plan.pause ? ['stopped', 'went on'] : ['killed', 'started again'];
+  const [failed, again] = plan.cut
+    ? ['cut off', 'connected again']
+    : plan.pause
+      ? ['stopped', 'went on']
+      : ['killed', 'started again'];
   const all = [
     ['F', failed, killed],
     ['D', 'found dead', detected],
@@ -416,28 +478,22 @@ function marksInWords(result: FailoverResult): string {
 }
 
 function rateChart(result: FailoverResult, seconds: readonly Second[]): ResultChart {
-  const series = (of: 'arrived' | 'completed'): ResultChart['series'][number]['points'] =>
+  const pointsOf = (of: 'arrived' | 'completed'): ResultChart['series'][number]['points'] =>
     seconds.map((one) => ({ x: one.second, y: one[of], low: null, high: null, samples: one[of] }));
   return {
     name: 'failure',
-    title: `${capital(manyOf(result))} a second: ${describeVictims(result.plan)} ${result.plan.pause ? 'stopped' : 'killed'}`,
+    title: `${capital(manyOf(result))} a second: ${describeVictims(result.plan)} ${result.plan.cut ? 'cut off' : result.plan.pause ? 'stopped' : 'killed'}`,
     caption: `${isOfServers(result) ? PAPERS_CURVE : ''}Here ${marksInWords(result)}`,
     x: axisOfMarks(result),
     y: { title: `${capital(manyOf(result))} per second`, scale: 'linear', ticks: [] },
     series: [
-      { name: 'completed', look: 'percolator', isLine: true, points: series('completed') },
-      { name: 'arrived', look: 'other', isLine: true, points: series('arrived') },
+      { name: 'completed', look: 'percolator', isLine: true, points: pointsOf('completed') },
+      { name: 'arrived', look: 'other', isLine: true, points: pointsOf('arrived') },
     ],
   };
 }
 
 function latencyChart(result: FailoverResult, seconds: readonly Second[]): ResultChart {
-  const points = (percentile: number): ResultChart['series'][number]['points'] =>
-    seconds.flatMap(({ second, latencies }) => {
-      if (latencies.totalCount === 0) return [];
-      const y = percentileMs(latencies, percentile);
-      return [{ x: second, y, low: null, high: null, samples: latencies.totalCount }];
-    });
   const all = mergeHistograms(seconds.map(({ latencies }) => latencies));
   return {
     name: 'seconds-latency',
@@ -445,9 +501,44 @@ function latencyChart(result: FailoverResult, seconds: readonly Second[]): Resul
     caption: `Latency of ${all.totalCount} ${manyOf(result)}, from when they were due ${WORDS[result.plan.workload].completed}. ${marksInWords(result)}`,
     x: axisOfMarks(result),
     y: { title: 'Milliseconds', scale: 'logarithmic', ticks: [] },
-    series: [
-      { name: 'median', look: 'percolator', isLine: true, points: points(50) },
-      { name: 'maximum', look: 'other', isLine: true, points: points(100) },
-    ],
+    series: series(
+      seconds,
+      ({ second, latencies }) => ({ x: second, samples: latencies.totalCount }),
+      [
+        line('median', 'percolator', (second) => latencyMs(second, 50)),
+        line('maximum', 'other', (second) => latencyMs(second, 100)),
+      ],
+    ),
   };
+}
+
+/*
+ * The attempts of transactions that straddled the failure, by how they ended. An attempt is in
+ * flight at a moment if it began before and ended after.
+ *
+ *     committed      the writer was told so
+ *     conflict       another transaction was faster, or rolled it back: nothing was committed
+ *     unknown        the answer to its commit was lost; later the writer asks how it ended
+ *     unavailable    the storage failed before its commit was sent: nothing was committed
+ */
+
+const ENDS = ['committed', 'conflict', 'unknown', 'unavailable'] as const;
+export type End = (typeof ENDS)[number];
+type Ends = Readonly<Record<End, number>>;
+
+const CONFLICTS: ReadonlySet<string> = new Set(['WRITE_CONFLICT', 'ROLLED_BACK', 'LOCKED']);
+
+/** Ends of the attempts that overlap with the time from `fromMs` to `toMs`. */
+export function endsOf(arrivals: readonly Arrival[], fromMs: number, toMs: number = fromMs): Ends {
+  const ends = { committed: 0, conflict: 0, unknown: 0, unavailable: 0 };
+  for (const attempt of arrivals.flatMap(({ attempts }) => attempts)) {
+    if (attempt.beganMs <= toMs && attempt.endedMs >= fromMs) ends[endOf(attempt)]++;
+  }
+  return ends;
+}
+
+function endOf({ outcome }: TransactionAttempt): End {
+  if (outcome === COMMITTED) return 'committed';
+  if (outcome === UNKNOWN) return 'unknown';
+  return CONFLICTS.has(outcome) ? 'conflict' : 'unavailable';
 }

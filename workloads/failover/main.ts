@@ -15,9 +15,9 @@ import {
   warmUpOption,
 } from '#harness';
 import { UsageError } from '#results';
-import { countsOf, SCALES } from '../brokerage/model/index.ts';
-import { describeStore } from '../harness/stores/index.ts';
-import { LOAD_SHARE, measureFailover, type Plan } from './experiment.ts';
+import { countsOf, SCALES } from '../brokerage/model/scale.ts';
+import { describeStore } from '../harness/stores.ts';
+import { LOAD_SHARE, measureFailover, type FailoverPlan } from './experiment.ts';
 import { findingsOf } from './findings.ts';
 import { describeVictims, VICTIMS } from './victims.ts';
 import { WORKLOADS } from './workload.ts';
@@ -79,7 +79,7 @@ const OF_REGION_SERVERS: readonly string[] = [
 ];
 
 /** The time of a run. */
-function secondsOf(options: Omit<Plan, 'documentBytes'>): number {
+function secondsOf(options: Omit<FailoverPlan, 'documentBytes'>): number {
   const { regionServers, workers, repository, scale, workload, rate, capacitySeconds } = options;
   const { warmUp, before, down, after } = options;
   const loaded =
@@ -111,6 +111,8 @@ await runExperiment(
       'Runs a brokerage at a steady rate on an HBase that it starts here, kills a third of its region servers ' +
       '(figure 10 of the paper) or another part, starts them again, and shows second by second what that costs. At ' +
       'the end it checks that nothing was lost. Needs Java 11 or newer and, the first time, Maven.',
+    isOnOneHost:
+      'kills servers of an HBase that it starts on this machine; with --cut its hosts are namespaces',
     sizes: SIZES,
     options: {
       workload: choice({
@@ -129,6 +131,14 @@ await runExperiment(
         description:
           'suspend instead of killing, as if the machine had hung, and resume after the time of --down',
       }),
+      cut: onlyWith(
+        { kill: ['region-servers'] },
+        flag({
+          description:
+            'cut the hosts of a third of the region servers off from all others instead, with the workers on them, and connect ' +
+            'them again after the time of --down; hosts are then network namespaces (Linux, with the right to make them)',
+        }),
+      ),
       regionServers: integer({
         description: 'region servers, each a process with up to 768 MB of heap',
         min: 3,
@@ -187,9 +197,14 @@ await runExperiment(
         command: './run.sh bench:failover --kill workers --pause',
         does: 'a third of the workers stands still, and then goes on with what it had begun',
       },
+      {
+        command: './run.sh bench:failover --cut --workers 6',
+        does: 'two of six hosts, each with a region server and a worker, are cut off and come back',
+      },
     ],
+    needsHosts: ({ cut }) => (cut ? '--cut' : undefined),
     plan: (options) => ({
-      about: `${describeVictims(options)} ${options.pause ? 'stopped' : 'down'} for ${options.down} s`,
+      about: `${describeVictims(options)} ${options.cut ? 'cut off' : options.pause ? 'stopped' : 'down'} for ${options.down} s`,
       seconds: secondsOf(options),
       store: describeStore('hbase'),
       limitations: [
@@ -198,7 +213,12 @@ await runExperiment(
         ...(options.kill === 'region-servers' ? OF_REGION_SERVERS : []),
       ],
     }),
-    refuse: async () => {
+    refuse: async ({ cut, pause }) => {
+      if (cut && pause) {
+        throw new UsageError(
+          '--cut and --pause exclude each other: a host is cut off, or its servers are stopped.',
+        );
+      }
       const why = await whyNoHBase(process.env);
       if (why !== undefined) throw new UsageError(`bench:failover cannot run here: ${why}.`);
     },

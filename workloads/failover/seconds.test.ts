@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Arrival } from './attempts.ts';
 import { recoveryOf, secondsOf } from './seconds.ts';
-import { endsOf } from './straddling.ts';
+import { endsOf } from './findings.ts';
 
 const FROM_MS = 5_000;
 

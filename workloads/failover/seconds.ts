@@ -6,6 +6,7 @@
  * listed. A latency counts in the second in which its arrival was due, so the seconds in which the
  * failure delayed arrivals show the delay.
  */
+import { sum } from 'simple-statistics';
 import { createLatencyHistogram, type Histogram } from '#results';
 import { type Arrival, COMMITTED } from './attempts.ts';
 
@@ -52,7 +53,7 @@ export function secondsOf(
   return table;
 }
 
-export interface Recovery {
+export interface RateRecovery {
   /**
    * The fewest arrivals completed in a second from the kill to the recovery, or to the end if there
    * was none, in percent of the rate.
@@ -86,11 +87,11 @@ export const COUNTED_MAX = 1.1;
 export function recoveryOf(
   seconds: readonly Pick<Second, 'completed'>[],
   { perSecond, killedAt, countedFrom }: Record<'perSecond' | 'killedAt' | 'countedFrom', number>,
-): Recovery {
+): RateRecovery {
   const enough = seconds.map((_, i) => {
     const window = seconds.slice(i, i + WINDOW_SECONDS);
     const counted = window.map((one) => Math.min(one.completed, COUNTED_MAX * perSecond));
-    const completed = counted.reduce((sum, one) => sum + one, 0);
+    const completed = sum(counted);
     return completed >= SHARE * perSecond * window.length;
   });
   // Without the last windows, which are too short: the very last is a single second.

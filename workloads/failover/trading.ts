@@ -6,39 +6,40 @@
  *     customers, by the clock ──▶ each runs until it has ended (attempts.ts): an arrival
  *     orders ──▶ the exchange ──▶ Trade-Result, Market-Feed: followers, which come when orders do
  */
+import { sum } from 'simple-statistics';
 import { type Clock, createRandom, systemClock } from '#engine';
 import { counted, createLatencyHistogram, percentileMs } from '#results';
-import { checkBrokerage, type Finding, shorten } from '../brokerage/check/index.ts';
+import { checkBrokerage, shorten } from '../brokerage/check/check.ts';
+import type { BrokenCondition } from '../brokerage/check/facts.ts';
 import { CustomerEmulator, type EmulatedRun } from '../brokerage/driver/customer-emulator.ts';
-import type { Records } from '../brokerage/driver/recorder.ts';
+import type { TransactionRecords } from '../brokerage/driver/recorder.ts';
 import {
   type Brokerage,
   type Inputs,
-  type Population,
   type Results,
-  type Scale,
   TRANSACTIONS,
   type TransactionType,
-} from '../brokerage/model/index.ts';
-import { checkIndexes, loadPopulation, openBrokerage } from '../brokerage/percolator/index.ts';
-import { createPopulation } from '../brokerage/population/index.ts';
+} from '../brokerage/transactions/index.ts';
+import type { Population } from '../brokerage/model/population.ts';
+import type { Scale } from '../brokerage/model/scale.ts';
+import { checkIndexes } from '../brokerage/percolator/check-indexes.ts';
+import { loadPopulation } from '../brokerage/percolator/load.ts';
+import { openOnPercolator } from '../brokerage/transactions/on-percolator.ts';
+import { createPopulation } from '../brokerage/population/population.ts';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
-import { type Arrival, type Attempt, Persistence } from './attempts.ts';
-import { auditAtRest } from './audit.ts';
+import { type Arrival, Persistence, type Unfinished } from './attempts.ts';
 import {
+  auditAtRest,
   type CheckResult,
-  type OfferedLoad,
+  type FailoverWorkload,
   OPEN_MAX,
-  type Workload,
+  type SteadyLoad,
   type WorkloadParts,
 } from './workload.ts';
 
 export interface TradingOptions {
   readonly scale: Scale;
 }
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-type UnfinishedArrival = Mutable<Omit<Arrival, 'attempts'>> & { readonly attempts: Attempt[] };
 
 /** What the exchange and the upkeep send. The rest of the mix comes from customers. */
 const FOLLOWERS: ReadonlySet<TransactionType> = new Set([
@@ -54,9 +55,9 @@ const CUSTOMERS = (Object.keys(TRANSACTIONS) as readonly TransactionType[]).filt
 const sharedClock: Clock = { ...systemClock, monotonicMs };
 const PROGRESS_MS = 200;
 
-export class Trading implements Workload {
-  readonly arrivals: UnfinishedArrival[] = [];
-  readonly followers: UnfinishedArrival[] = [];
+export class TradingWorkload implements FailoverWorkload {
+  readonly arrivals: Unfinished<Arrival>[] = [];
+  readonly followers: Unfinished<Arrival>[] = [];
   open = 0;
   readonly #options: TradingOptions & WorkloadParts;
   readonly #population: Population;
@@ -75,7 +76,7 @@ export class Trading implements Workload {
     this.#options = options;
     this.#population = createPopulation(scale, seed);
     this.#persistence = new Persistence(percolator, random.fork('rests'), signal);
-    this.#brokerage = openBrokerage(percolator, {
+    this.#brokerage = openOnPercolator(percolator, {
       runsObserver: false,
       settle: this.#persistence.settle,
     });
@@ -113,11 +114,11 @@ export class Trading implements Workload {
     const records = await this.#run({ load: { kind: 'unpaced', users }, ...times });
     // The offered load must not complete orders of this one.
     await this.#emulator.prepare({ cleansUp: true });
-    const ended = CUSTOMERS.reduce((sum, type) => sum + records[type].ended, 0);
+    const ended = sum(CUSTOMERS.map((type) => records[type].ended));
     return ended / seconds;
   }
 
-  async offer({ perSecond, onProgress, ...times }: OfferedLoad): Promise<{
+  async offer({ perSecond, onProgress, ...times }: SteadyLoad): Promise<{
     readonly lagP99Ms: number;
   }> {
     const { signal } = this.#options;
@@ -180,7 +181,9 @@ export class Trading implements Workload {
   }
 
   /** A run of the driver, to its end. */
-  async #run(run: Pick<EmulatedRun, 'load' | 'beginMs' | 'fromMs' | 'toMs'>): Promise<Records> {
+  async #run(
+    run: Pick<EmulatedRun, 'load' | 'beginMs' | 'fromMs' | 'toMs'>,
+  ): Promise<TransactionRecords> {
     const { signal } = this.#options;
     const ran = await this.#emulator.run({ ...run, hasMaintenance: true, signal });
     if (ran.isOverrun) throw new Error(`${OPEN_MAX} transactions wait for HBase`);
@@ -220,15 +223,15 @@ export class Trading implements Workload {
     };
   }
 
-  #begin(type: TransactionType, dueMs: number): UnfinishedArrival {
+  #begin(type: TransactionType, dueMs: number): Unfinished<Arrival> {
     const ends = { acknowledgedMs: undefined, completedMs: undefined };
-    const arrival: UnfinishedArrival = { dueMs, attempts: [], ...ends };
+    const arrival: Unfinished<Arrival> = { dueMs, attempts: [], ...ends };
     (FOLLOWERS.has(type) ? this.followers : this.arrivals).push(arrival);
     this.open++;
     return arrival;
   }
 
-  #end(arrival: UnfinishedArrival): void {
+  #end(arrival: Unfinished<Arrival>): void {
     arrival.acknowledgedMs = monotonicMs();
     arrival.completedMs = arrival.acknowledgedMs;
     this.open--;
@@ -254,6 +257,6 @@ function latenessOf(arrivals: readonly Arrival[]): number {
   return percentileMs(lateness, 99);
 }
 
-function inWords({ condition, message }: Finding): string {
+function inWords({ condition, message }: BrokenCondition): string {
   return `${condition}: ${message}`;
 }

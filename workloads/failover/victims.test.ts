@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { describeVictims, ownerOf, VICTIMS, victimsOf } from './victims.ts';
 
-const CHOICE = { regionServers: 6, workers: 3, seed: 1 } as const;
+const CHOICE = { regionServers: 6, workers: 3, seed: 1, cut: false } as const;
 
 test('a third of the region servers and of the workers fails, at least one, and the seed chooses', () => {
   const servers = victimsOf({ ...CHOICE, kill: 'region-servers' });
@@ -26,6 +26,8 @@ test('everything that can fail has words for the page, and an owner that can kil
     'the timestamp oracle',
     'the lock service',
   ]);
+  const cut = describeVictims({ ...CHOICE, kill: 'region-servers', cut: true });
+  assert.equal(cut, '2 of 6 hosts with region servers');
   const owners = VICTIMS.map(ownerOf);
   assert.deepEqual(owners, ['hbase', 'hbase', 'hbase', 'engine', 'engine', 'engine']);
 });

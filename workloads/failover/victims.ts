@@ -9,10 +9,10 @@
  *     lock-service     the only one: no process is known to be dead, and scanners meet
  */
 import { createRandom } from '#engine';
-import { shuffled } from '../harness/shuffled.ts';
+import { shuffled } from '../harness/chance.ts';
 
 /** A system of processes with names. */
-export interface Parts {
+export interface NamedProcesses {
   kill(name: string): Promise<void>;
   /** Stops the process until `resume`, or for `forMs`, even if this program is killed meanwhile. */
   pause(name: string, forMs: number): void;
@@ -21,14 +21,16 @@ export interface Parts {
   start(name: string): Promise<void>;
 }
 
-interface Choice {
+export interface VictimChoice {
   readonly kill: Victim;
   readonly regionServers: number;
   readonly workers: number;
   readonly seed: number;
+  /** Whether the hosts of the region servers are cut off. */
+  readonly cut: boolean;
 }
 
-interface Kind {
+interface VictimKind {
   readonly of: 'hbase' | 'engine';
   /** The name of the process, or how the names of many begin. */
   readonly name: string;
@@ -48,7 +50,7 @@ export const VICTIMS = [
 ] as const;
 export type Victim = (typeof VICTIMS)[number];
 
-const KINDS: Readonly<Record<Victim, Kind>> = {
+const KINDS: Readonly<Record<Victim, VictimKind>> = {
   'region-servers': {
     of: 'hbase',
     name: 'region-server',
@@ -62,8 +64,8 @@ const KINDS: Readonly<Record<Victim, Kind>> = {
   'lock-service': { of: 'engine', name: 'lock-service', what: 'the lock service' },
 };
 
-/** For `oracle`, `leasedOracle` (engine-processes.ts) finds out which one, when it is to fail. */
-export function victimsOf(choice: Choice): readonly string[] {
+/** For `oracle`, the engine's `leasedOracle` finds out which one, when it is to fail. */
+export function victimsOf(choice: VictimChoice): readonly string[] {
   const { name, count } = KINDS[choice.kill];
   if (count === undefined) return [name];
   const names = Array.from({ length: choice[count] }, (_, i) => `${name}-${i + 1}`);
@@ -72,12 +74,13 @@ export function victimsOf(choice: Choice): readonly string[] {
 }
 
 /** As in the title of a chart: `2 of 6 region servers`. */
-export function describeVictims(choice: Choice): string {
-  const { what, count } = KINDS[choice.kill];
+export function describeVictims(choice: VictimChoice): string {
+  const { count, ...kind } = KINDS[choice.kill];
+  const what = choice.cut ? 'hosts with region servers' : kind.what;
   return count === undefined ? what : `${victimsOf(choice).length} of ${choice[count]} ${what}`;
 }
 
 /** The system that the victim's processes belong to. */
-export function ownerOf(kill: Victim): Kind['of'] {
+export function ownerOf(kill: Victim): VictimKind['of'] {
   return KINDS[kill].of;
 }

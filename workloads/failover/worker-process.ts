@@ -3,8 +3,8 @@
  * its parent which runs have committed.
  */
 import type { Counters, Observer } from '#engine';
-import { brokerObserver } from '../brokerage/percolator/index.ts';
-import { clusteringObserver } from '../crawl-rate/percolator/clustering-observer.ts';
+import { brokerObserver } from '../brokerage/percolator/broker-update.ts';
+import { clusteringObserver } from '../crawl-rate/percolator/tables.ts';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
 import {
   openDatabase,

@@ -1,12 +1,13 @@
 /** The loads under which parts of the system fail, and what the experiment asks of each. */
-import type { Percolator } from '#engine';
+import { type Bigtable, fsck, type Percolator } from '#engine';
+import { counted } from '#results';
 import type { Arrival, Settled } from './attempts.ts';
 
 export const WORKLOADS = ['brokerage', 'crawl-rate'] as const;
 export type WorkloadName = (typeof WORKLOADS)[number];
 
 /** An open loop at a steady rate; times of the clock that all processes share. */
-export interface OfferedLoad {
+export interface SteadyLoad {
   readonly perSecond: number;
   readonly beginMs: number;
   /** The end of the warm-up. */
@@ -25,7 +26,7 @@ export interface CheckResult {
   readonly warnings: ReadonlyMap<string, number>;
 }
 
-export interface Workload {
+export interface FailoverWorkload {
   /** Makes the tables, and what is in them before the run. */
   load(): Promise<void>;
   /** What was asked for, in the order in which it was due. The rate counts only these. */
@@ -47,7 +48,7 @@ export interface Workload {
    * Resolves when everything has begun. With more than `OPEN_MAX` of the arrivals open, it or
    * `drain` rejects; followers do not count.
    */
-  offer(load: OfferedLoad): Promise<{ readonly lagP99Ms: number }>;
+  offer(load: SteadyLoad): Promise<{ readonly lagP99Ms: number }>;
   /** Resolves when nothing is open any more. */
   drain(): Promise<void>;
   /** To be called for each row whose observer has committed in a worker. */
@@ -72,3 +73,24 @@ export interface WorkloadParts {
  * exhaust the memory.
  */
 export const OPEN_MAX = 20_000;
+
+const ERRORS_SHOWN = 5;
+
+/** What fsck finds in the whole database when nothing runs any more. */
+export async function auditAtRest(
+  store: Bigtable,
+): Promise<Pick<CheckResult, 'wrong' | 'warnings'>> {
+  const findings = await Array.fromAsync(await fsck(store, { waitForLocks: true }));
+  const errors = findings.filter(({ severity }) => severity === 'error');
+  const hidden = errors.length - ERRORS_SHOWN;
+  // By severity, because some codes are errors in one case and warnings in another.
+  const warnings = findings.filter(({ severity }) => severity === 'warning');
+  const groups = Map.groupBy(warnings, ({ code }) => code);
+  return {
+    wrong: [
+      ...errors.slice(0, ERRORS_SHOWN).map(({ code, sentence }) => `fsck: ${code}: ${sentence}`),
+      ...(hidden > 0 ? [`fsck finds ${counted(hidden, 'more errors')}`] : []),
+    ],
+    warnings: new Map([...groups].map(([code, all]) => [code, all.length])),
+  };
+}

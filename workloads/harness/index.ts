@@ -1,9 +1,11 @@
 /** The front door of the harness: what every script does in the same way. */
-export { measureChecked } from './experiment/checked-part.ts';
-export { type Measuring, runExperiment } from './experiment/run-experiment.ts';
-export type { Plan } from './experiment/plan.ts';
-export { verdictOf } from './experiment/proof.ts';
-export type { ProfileName, Sizes } from './experiment/profiles.ts';
+export {
+  measureChecked,
+  type Measuring,
+  runExperiment,
+  verdictOf,
+} from './experiment/run-experiment.ts';
+export type { ProfileName, RunPlan, Sizes } from './experiment/plan.ts';
 export * from './experiment/shared-options.ts';
 export { runCommand, parseCommandLine, type CommandContext } from './command-line/command-line.ts';
 export {

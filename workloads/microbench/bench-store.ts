@@ -11,13 +11,14 @@ import {
   systemClock,
   type TimestampOracle,
 } from '#engine';
-import { checkStoreName, provideStore } from '../harness/stores/index.ts';
-import { Data, dropTables, loadMessages, loadTables } from './data.ts';
-import { MESSAGE_CELL, type LastWrites } from './figure-8-cases.ts';
-import type { Plan } from './plan.ts';
+import { settingsOf } from '../harness/engine-settings.ts';
+import { checkStoreName, provideStore } from '../harness/stores.ts';
+import { openServices, type Services } from './clients.ts';
+import { Data, dropTables, type LastWrites, loadMessages, loadTables } from './data.ts';
+import { MESSAGE_CELL } from './figure-8-cases.ts';
+import type { MicroPlan } from './plan.ts';
 import type { Servers } from '../harness/processes/processor-time.ts';
 import { type RecordedMessages, recordMessages } from './recorded-messages.ts';
-import { openServices, type Services } from './services.ts';
 
 export interface BenchStore extends AsyncDisposable {
   readonly name: string;
@@ -46,12 +47,12 @@ const OPERATIONS = 1e8;
 /** @throws UsageError if the store is not available; the sentence names a remedy */
 export async function openBenchStore(
   name: string,
-  plan: Plan,
+  plan: MicroPlan,
   signal: AbortSignal,
 ): Promise<BenchStore> {
   const folder = path.join(plan.work, 'embedded');
   await using cleanup = new AsyncDisposableStack();
-  const embedded = { folder, fsync: plan.fsync };
+  const embedded = { folder, fsync: !plan.noFsync };
   const { regionServers } = plan;
   const provided = await provideStore(checkStoreName(name), embedded, { regionServers });
   cleanup.use(provided);
@@ -66,7 +67,7 @@ export async function openBenchStore(
   const services = plan.processes === 0 ? null : cleanup.use(await openServices(address, signal));
   const oracle =
     services?.oracle ?? batchTimestamps(cleanup.use(await openLeasedAllocator(store, systemClock)));
-  const percolator = cleanup.use(await openPercolator({ store, oracle, ...plan.engine }));
+  const percolator = cleanup.use(await openPercolator({ store, oracle, ...settingsOf(plan) }));
   // None of our tables stays in the store, whatever store it is.
   cleanup.defer(() => dropTables(percolator));
   const data = new Data(plan);

@@ -7,9 +7,10 @@
  * writes: what reads leave in the processor's caches, writes would replace, and the disk would
  * recover from writes while reads run.
  */
+import { logAverage } from 'simple-statistics';
 import type { Random } from '#engine';
-import { shuffled } from '../harness/shuffled.ts';
-import { closedLoop } from '../harness/load/closed-loop.ts';
+import { shuffled } from '../harness/chance.ts';
+import { closedLoop } from '../harness/load/loops.ts';
 import {
   type ProcessorTime,
   processorTime,
@@ -17,7 +18,7 @@ import {
   since,
 } from '../harness/processes/processor-time.ts';
 
-export interface Case {
+export interface MicroCase {
   readonly name: string;
   /** Called before each slice with the operations that follow. */
   readonly prepare?: ((first: number, operations: number) => Promise<void>) | undefined;
@@ -26,7 +27,7 @@ export interface Case {
   /** Resolves when nothing of the slice runs in the background any more; its time counts. */
   readonly settle?: (() => Promise<void> | undefined) | undefined;
   /** Runs immediately after this case, because it continues its work. */
-  readonly followedBy?: Case | undefined;
+  readonly followedBy?: MicroCase | undefined;
 }
 
 /** The measurement of one case in one round. */
@@ -44,7 +45,7 @@ export interface SliceOptions {
 }
 
 /** Runs a slice of a case, in this process or in others, until all of its work is done. */
-export type RunSlice = (one: Case, slice: SliceOptions) => Promise<Slice>;
+export type RunSlice = (one: MicroCase, slice: SliceOptions) => Promise<Slice>;
 
 /** Slices by the name of their case, in the order of the rounds. */
 export type Slices = ReadonlyMap<string, readonly Slice[]>;
@@ -71,7 +72,7 @@ export interface Rounds {
 
 /** One group after the other: warms up its cases, then measures all of them in each round. */
 export async function measureInRounds(
-  groups: readonly (readonly Case[])[],
+  groups: readonly (readonly MicroCase[])[],
   rounds: Rounds,
 ): Promise<Slices> {
   const slices = new Map<string, Slice[]>();
@@ -101,21 +102,19 @@ function firstOf(i: number, cases: number, { firstOperation, operationsMax }: Ro
 async function warmUp(group: readonly Runner[], rounds: Rounds): Promise<number> {
   const rates: number[] = [];
   for (const runner of group) rates.push(await runner.warmUp(rounds.warmupSeconds));
-  const logarithms = rates.map((rate) => Math.log(rate));
-  const typical = Math.exp(logarithms.reduce((sum, one) => sum + one, 0) / logarithms.length);
-  const operations = Math.round(typical * rounds.sliceSeconds);
+  const operations = Math.round(logAverage(rates) * rounds.sliceSeconds);
   return Math.min(rounds.operationsMax, Math.max(rounds.concurrency, operations));
 }
 
 class Runner {
-  readonly #case: Case;
+  readonly #case: MicroCase;
   readonly #rounds: Rounds;
   readonly #followedBy: Runner | undefined;
   readonly #first: number;
   /** The number of the next operation; it only grows. */
   #next: number;
 
-  constructor(one: Case, rounds: Rounds, first: number) {
+  constructor(one: MicroCase, rounds: Rounds, first: number) {
     this.#case = one;
     this.#rounds = rounds;
     this.#first = first;

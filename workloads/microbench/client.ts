@@ -1,22 +1,80 @@
-/** A client of figure 8 in its own process: it runs its share of each slice on request. */
+/**
+ * A client of figure 8 in its own process (client-process.ts): it runs its share of each slice on
+ * request. The messages between it and the benchmark (clients.ts) are sent by structured clone, so
+ * that bytes stay bytes.
+ */
 import { type Percolator, unreachable } from '#engine';
+import type { EngineSettings } from '../harness/engine-settings.ts';
+import { closedLoop } from '../harness/load/loops.ts';
 import { monotonicUs } from '../harness/load/monotonic-clock.ts';
-import { tellParent } from '../harness/processes/index.ts';
-import type { Case } from './case.ts';
-import type { FromClient, SliceResult, ClientSlice, ToClient } from './client-messages.ts';
-import { closedLoop } from '../harness/load/closed-loop.ts';
-import type { Data } from './data.ts';
-import { figure8Cases, type LastWrites } from './figure-8-cases.ts';
+import {
+  openDatabase,
+  serve,
+  type SharedDatabase,
+  tellParent,
+} from '../harness/processes/index.ts';
+import type { MicroCase, SliceOptions } from './case.ts';
+import { Data, type Dimensions, type LastWrites } from './data.ts';
+import { figure8Cases } from './figure-8-cases.ts';
 import type { RecordedMessages } from './recorded-messages.ts';
+
+/** What a client receives at its start. */
+export interface ClientOptions {
+  readonly database: SharedDatabase;
+  readonly data: Dimensions;
+  readonly engine: EngineSettings;
+}
+
+/** All messages but `begin` are answered. */
+export type ToClient =
+  | { readonly kind: 'begin'; readonly messages: RecordedMessages }
+  | { readonly kind: 'prepare'; readonly name: string; readonly share: ClientSlice }
+  | { readonly kind: 'run' }
+  | { readonly kind: 'report written' };
+
+/** A client's part of a slice. */
+export type ClientSlice = Omit<SliceOptions, 'signal'>;
+
+export interface SliceResult {
+  readonly kind: 'finished';
+  /** By the machine's monotonic clock, like `endedUs`. */
+  readonly beganUs: number;
+  readonly endedUs: number;
+  /** Processor time of the client. */
+  readonly cpuUs: number;
+}
+
+/** The operation that wrote each row last, as far as this client knows. */
+export interface WrittenReport {
+  readonly kind: 'written';
+  readonly raw: readonly (readonly [row: number, operation: number])[];
+  readonly percolator: readonly (readonly [row: number, operation: number])[];
+}
+
+export type FromClient = { readonly kind: 'prepared' } | SliceResult | WrittenReport;
+
+/**
+ * Serves the benchmark until it is asked to stop.
+ * @param wrapped what the client uses as its database, for tests
+ */
+export async function serveClient(
+  wrapped: (percolator: Percolator) => Percolator = (percolator) => percolator,
+): Promise<void> {
+  await serve<ToClient>(async ({ database, data, engine }: ClientOptions) => {
+    const { percolator, close } = await openDatabase(database, engine);
+    const client = new MicroClient(wrapped(percolator), new Data(data));
+    return { onMessage: (message) => void client.hear(message), stop: close };
+  });
+}
 
 const NEVER = new AbortController().signal;
 
-export class Client {
+class MicroClient {
   readonly #percolator: Percolator;
   readonly #data: Data;
   readonly #written: LastWrites = { raw: new Map(), percolator: new Map() };
-  #cases: readonly Case[] = [];
-  #prepared: { readonly one: Case; readonly share: ClientSlice } | undefined;
+  #cases: readonly MicroCase[] = [];
+  #prepared: { readonly one: MicroCase; readonly share: ClientSlice } | undefined;
 
   constructor(percolator: Percolator, data: Data) {
     this.#percolator = percolator;
@@ -31,12 +89,13 @@ export class Client {
         return;
       case 'prepare':
         await this.#prepare(message.name, message.share);
-        return tell({ kind: 'prepared' });
+        return tellParent({ kind: 'prepared' } satisfies FromClient);
       case 'run':
-        return tell(await this.#run());
+        return tellParent((await this.#run()) satisfies FromClient);
       case 'report written': {
         const { raw, percolator } = this.#written;
-        return tell({ kind: 'written', raw: [...raw], percolator: [...percolator] });
+        const written = { kind: 'written', raw: [...raw], percolator: [...percolator] } as const;
+        return tellParent(written satisfies FromClient);
       }
       default:
         unreachable(message);
@@ -68,10 +127,6 @@ export class Client {
   }
 }
 
-function withFollowers(one: Case): readonly Case[] {
+function withFollowers(one: MicroCase): readonly MicroCase[] {
   return one.followedBy === undefined ? [one] : [one, ...withFollowers(one.followedBy)];
-}
-
-function tell(message: FromClient): void {
-  tellParent(message);
 }

@@ -8,22 +8,60 @@
  * A slice lasts from the first begin until the last end, by the clock that all processes of the
  * machine share; their CPU times are added up. The parent owns the embedded store and serves the
  * clients, so its CPU time is that of this store's server. At the end each client reports what it
- * has written, for the check.
+ * has written, for the check. Oracle and lock service are processes, too.
  */
-import { Answers, type Member } from '../harness/processes/index.ts';
+import { sum } from 'simple-statistics';
+import { connectOracle, type StoreAddress, type TimestampOracle } from '#engine';
+import {
+  Answers,
+  Crew,
+  type Member,
+  type SharedDatabase,
+  startEngine,
+} from '../harness/processes/index.ts';
+import { processorTime, type Servers, since } from '../harness/processes/processor-time.ts';
 import type { RunSlice, SliceOptions } from './case.ts';
 import type {
   ClientOptions,
+  ClientSlice,
   FromClient,
   SliceResult,
-  WrittenReport,
-  ClientSlice,
   ToClient,
-} from './client-messages.ts';
-import type { LastWrites } from './figure-8-cases.ts';
-import { processorTime, type Servers, since } from '../harness/processes/processor-time.ts';
+  WrittenReport,
+} from './client.ts';
+import type { LastWrites } from './data.ts';
 import type { RecordedMessages } from './recorded-messages.ts';
-import type { Services } from './services.ts';
+
+/** Oracle and lock service of a run with `--processes`, and a client of the oracle. */
+export interface Services extends AsyncDisposable {
+  /** All processes of the run; the clients join it. */
+  readonly crew: Crew;
+  readonly database: SharedDatabase;
+  readonly pids: readonly number[];
+  readonly oracle: TimestampOracle;
+}
+
+/** How long a caller waits for the oracle, in milliseconds: the run prefers waiting to failing. */
+const ORACLE_MS_MAX = 60_000;
+
+export async function openServices(store: StoreAddress, signal: AbortSignal): Promise<Services> {
+  await using cleanup = new AsyncDisposableStack();
+  const crew = cleanup.use(new Crew(signal));
+  const { database } = await startEngine(crew, { store });
+  const { pids } = crew;
+  // The processes stop in an orderly way, so that the next oracle does not have to wait for a
+  // lease. If one has failed, its failure was reported already.
+  cleanup.defer(() =>
+    crew.stop().then(
+      () => {},
+      () => {},
+    ),
+  );
+  const oracle = connectOracle({ addresses: database.oracles, timeoutMs: ORACLE_MS_MAX });
+  cleanup.use(oracle);
+  const all = cleanup.move();
+  return { crew, database, pids, oracle, [Symbol.asyncDispose]: () => all.disposeAsync() };
+}
 
 export interface Clients {
   readonly runSlice: RunSlice;
@@ -42,7 +80,7 @@ export interface ClientsOptions {
   readonly program?: URL | undefined;
 }
 
-interface Client {
+interface StartedClient {
   readonly member: Member;
   readonly answers: Answers;
 }
@@ -57,7 +95,7 @@ export async function startClients(
   { crew, database }: Services,
   { count, options, messages, servers, isServer, program = PROGRAM }: ClientsOptions,
 ): Promise<Clients> {
-  const clients: Client[] = [];
+  const clients: StartedClient[] = [];
   for (let i = 1; i <= count; i++) {
     const answers = new Answers();
     const clientOptions = { ...options, database } satisfies ClientOptions;
@@ -79,7 +117,7 @@ export async function startClients(
       const before = processorTime(servers);
       const results = (await askAll(() => ({ kind: 'run' }))) as readonly SliceResult[];
       const { clientUs: ownUs, serverUs, servicesUs } = since(before, processorTime(servers));
-      const clientUs = results.reduce((sum, { cpuUs }) => sum + cpuUs, 0);
+      const clientUs = sum(results.map(({ cpuUs }) => cpuUs));
       const { operations } = slice;
       const server = isServer ? ownUs : serverUs;
       return { operations, seconds: secondsOf(results), clientUs, serverUs: server, servicesUs };
@@ -95,7 +133,7 @@ export async function startClients(
   };
 }
 
-function ask({ member, answers }: Client, message: ToClient): Promise<FromClient> {
+function ask({ member, answers }: StartedClient, message: ToClient): Promise<FromClient> {
   member.send(message);
   return answers.next() as Promise<FromClient>;
 }

@@ -6,13 +6,15 @@
  * where those of many can.
  */
 import { type Bigtable, decorate, openPercolator } from '#engine';
+import { column, resultTable, type ResultTable, rowName } from '#results';
 import { settingsOf } from '../harness/engine-settings.ts';
-import type { Estimate } from '../harness/statistics/ratio.ts';
+import type { Estimate } from '../harness/statistics.ts';
 import type { BenchStore } from './bench-store.ts';
-import { type Case, measureInRounds } from './case.ts';
-import { rateOf, ratioOf, roundsOf, type MeasureOptions } from './figure-8.ts';
-import type { Plan } from './plan.ts';
-import { writesOfCells } from './sweep-cases.ts';
+import { type MicroCase, measureInRounds } from './case.ts';
+import { rateOf, ratioOf, roundsOf, type Watched } from './figure-8.ts';
+import { rateColumn, ratioColumns } from './figure-8-tables.ts';
+import type { MicroPlan } from './plan.ts';
+import { callersOf, writesOfCells } from './sweeps.ts';
 
 export interface ConditionalBatchPoint {
   /** Cells per transaction, each in a row of its own. */
@@ -27,30 +29,30 @@ export interface ConditionalBatchPoint {
 /** The sizes that are measured; a transaction of one cell shares an RPC only with other ones. */
 const CELLS: ReadonlySet<number> = new Set([1, 4, 16]);
 /**
- * Added to the operation numbers of the case `on`, or batched: `on` and `off` write the same rows,
- * and the final check tells their writes apart by number. It is half of the numbers that
- * `nextOperations` sets aside for a measurement.
+ * Added to the operation numbers of the case `on`: `on` and `off` write the same rows, and the
+ * final check tells their writes apart by number. It is half of the numbers that `nextOperations`
+ * sets aside for a measurement.
  */
-export const APART = 5e7;
+const APART = 5e7;
 
 /** Resolves to no points for a store that cannot send several conditional mutations in one RPC. */
 export async function measureConditionalBatch(
   bench: BenchStore,
-  plan: Plan,
-  watched: MeasureOptions,
+  plan: MicroPlan,
+  watched: Watched,
 ): Promise<readonly ConditionalBatchPoint[]> {
   if (!bench.store.manifest.conditionalBatch) return [];
   const points: ConditionalBatchPoint[] = [];
   for (const batching of ['off', 'on'] as const) {
     const { oracle } = bench;
-    const engine = settingsOf({ ...plan.engineValues, batching });
+    const engine = settingsOf({ ...plan, batching });
     await using off = await openPercolator({ store: oneByOne(bench.store), oracle, ...engine });
     await using on = await openPercolator({ store: bench.store, oracle, ...engine });
     for (const cells of plan.cells.filter((one) => CELLS.has(one))) {
       watched.onPhase(
         `${bench.name}: conditional mutations in transactions of ${cells} cells, batching ${batching}`,
       );
-      const caseOf = (percolator: typeof on): Case =>
+      const caseOf = (percolator: typeof on): MicroCase =>
         writesOfCells(percolator, bench.data, bench.written, cells).percolator;
       const shared = caseOf(on);
       const group = [
@@ -62,8 +64,7 @@ export async function measureConditionalBatch(
         roundsOf(bench, plan, {
           signal: watched.signal,
           stream: `conditional batch ${cells} ${batching}`,
-          // Limited so that no two operations in flight write the same row.
-          concurrency: Math.max(1, Math.min(plan.concurrency, Math.floor(plan.rows / cells / 2))),
+          concurrency: callersOf(plan, cells),
         }),
       );
       points.push({
@@ -92,4 +93,34 @@ function oneByOne(store: Bigtable): Bigtable {
         ),
       ),
   });
+}
+
+export function conditionalBatchTable(
+  measured: readonly {
+    readonly name: string;
+    readonly conditionalBatch: readonly ConditionalBatchPoint[];
+  }[],
+): ResultTable {
+  const all = measured.flatMap(({ name, conditionalBatch }) =>
+    conditionalBatch.map((point) => ({ name, ...point })),
+  );
+  return resultTable(
+    {
+      name: 'conditional-batch',
+      title: 'Conditional mutations of several rows in one RPC',
+      caption:
+        'Transactions of several cells, each in a row of its own, in turns: each conditional mutation is an RPC (off), or ' +
+        'many share one (on), which is the change to Bigtable of section 2.5. Without batching those of one transaction ' +
+        'share it, and with batching those of many.',
+    },
+    all,
+    [
+      rowName('store', ({ name }) => name),
+      rowName('cells', ({ cells }) => cells),
+      rowName('batching', ({ batching }) => batching),
+      column('off/s', ({ offPerSecond }) => offPerSecond.value),
+      rateColumn('on/s', ({ onPerSecond }) => onPerSecond),
+      ...ratioColumns('of off'),
+    ],
+  );
 }

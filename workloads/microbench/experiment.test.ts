@@ -6,8 +6,7 @@ import { temporaryFolder } from '#engine/testing';
 import type { Measuring } from '#harness';
 import { UsageError } from '#results';
 import { measureStores, whyMissing } from './experiment.ts';
-import type { Plan } from './plan.ts';
-import { SIZES } from './profiles.ts';
+import { smallPlan } from './plan.fixture.ts';
 
 test('a store that is not on this machine is a limitation also of a run that is interrupted', async (t) => {
   const before = process.env['JAVA_HOME'];
@@ -17,26 +16,7 @@ test('a store that is not on this machine is a limitation also of a run that is 
   });
   process.env['JAVA_HOME'] = '/nowhere';
   const work = temporaryFolder();
-  const engine = { batching: 'off', prefetch: 'off' } as const;
-  const engineValues = { ...engine, batchDelay: 1, batchRows: 1, batchInFlight: 1 };
-  const plan: Plan = {
-    ...SIZES.smoke,
-    stores: ['hbase', 'embedded'],
-    regionServers: 0,
-    fsync: false,
-    out: work,
-    work,
-    rows: 100,
-    seed: 1,
-    valueBytes: 100,
-    concurrency: 1,
-    processes: 0,
-    figureOnly: true,
-    conditionalBatch: false,
-    profileCpu: false,
-    engine,
-    engineValues,
-  };
+  const plan = smallPlan(work, { store: ['hbase', 'embedded'], rows: 100 });
   let limitations: readonly string[] = ['The first.'];
   const measuring = {
     run: {

@@ -3,29 +3,26 @@
  * become the findings of the record. If the check of a store fails, neither the store nor the run
  * has numbers.
  */
-import { createRandom, PercolatorError } from '#engine';
-import { createMemoryBigtable } from '#engine/testing';
-import { type FindingsParts, firstErrorOf, UsageError } from '#results';
+import { PercolatorError } from '#engine';
 import type { Measuring } from '#harness';
+import { type FindingsParts, firstErrorOf, UsageError } from '#results';
 import { type BenchStore, openBenchStore } from './bench-store.ts';
-import { checkWritten } from './check.ts';
 import { measureConditionalBatch } from './conditional-batch.ts';
-import { Data, loadTables } from './data.ts';
-import { comparedCases } from './figure-8-cases.ts';
-import { measureFigure8, type MeasureOptions } from './figure-8.ts';
-import { findingsOf } from './findings.ts';
-import { type InProcessCost, openInMemory, timeInProcess } from './in-process.ts';
-import type { Plan } from './plan.ts';
-import { profileCases } from './profiled.ts';
-import type { StoreResult } from './store-result.ts';
+import { profileCases } from './cpu-profile.ts';
+import { checkWritten } from './data.ts';
+import { measureFigure8, type Watched } from './figure-8.ts';
+import { findingsOf, type StoreResult } from './findings.ts';
+import { measureInProcess } from './in-process.ts';
+import { measureLatencies } from './latency.ts';
+import type { MicroPlan } from './plan.ts';
 import { measureSweeps } from './sweeps.ts';
 
 /** Measures each store that is on this machine; limitations of the record name the others. */
 export async function measureStores(
-  plan: Plan,
+  plan: MicroPlan,
   { run, keep, progress, signal }: Measuring,
 ): Promise<FindingsParts> {
-  const watched: MeasureOptions = { signal, onPhase: (what) => progress.phase(what, 0) };
+  const watched: Watched = { signal, onPhase: (what) => progress.phase(what, 0) };
   const results: StoreResult[] = [];
   const missing: string[] = [];
   const { limitations } = run.record;
@@ -34,7 +31,7 @@ export async function measureStores(
     run.describe({ limitations: [...missing, ...limitations] });
     progress.note(missing.at(-1) ?? '');
   };
-  for (const name of plan.stores) {
+  for (const name of plan.store) {
     const result = await resultOf(name, plan, watched, note);
     if (result !== undefined) results.push(result);
     keep(findingsOf(results));
@@ -46,8 +43,8 @@ export async function measureStores(
 /** Resolves to undefined for a store that is not on this machine. */
 async function resultOf(
   name: string,
-  plan: Plan,
-  watched: MeasureOptions,
+  plan: MicroPlan,
+  watched: Watched,
   note: (missing: string) => void,
 ): Promise<StoreResult | undefined> {
   watched.onPhase(`${name}: opening and loading`);
@@ -57,7 +54,7 @@ async function resultOf(
   } catch (error) {
     const why = whyMissing(error);
     if (why === undefined) throw error;
-    if (plan.stores.length === 1) {
+    if (plan.store.length === 1) {
       throw new UsageError(`Not measured: ${name}. ${why}`, { cause: error });
     }
     note(`${name}. ${why}`);
@@ -85,49 +82,27 @@ export function whyMissing(thrown: unknown): string | undefined {
 
 async function measureStore(
   bench: BenchStore,
-  plan: Plan,
-  watched: MeasureOptions,
+  plan: MicroPlan,
+  watched: Watched,
 ): Promise<StoreResult> {
   const { name, store } = bench;
+  const { durability } = store.manifest;
   const figure8 = await measureFigure8(bench, plan, watched);
   const { slices } = figure8;
-  const sweeps = plan.figureOnly ? null : await measureSweeps(bench, plan, watched, slices);
+  const isWhole = !plan.figureOnly;
+  const sweeps = isWhole ? await measureSweeps(bench, plan, watched) : undefined;
+  const latencies = isWhole ? await measureLatencies(bench, plan, watched, slices) : [];
   const conditionalBatch = plan.conditionalBatch
     ? await measureConditionalBatch(bench, plan, watched)
     : [];
-  const profiles = plan.profileCpu ? await profileCases(bench, plan, watched, slices) : null;
+  const profiles = plan.profileCpu
+    ? await profileCases(bench, plan, watched, slices)
+    : new Map<string, never>();
   const inProcess =
-    plan.figureOnly || name !== 'embedded' ? null : await measureInProcess(bench, plan, watched);
+    isWhole && name === 'embedded' ? await measureInProcess(bench, plan, watched) : [];
   watched.onPhase(`${name}: checking`);
   const written = await checkWritten(bench.percolator, bench.data, bench.written);
   const wrong = [...written, ...(sweeps?.wrong ?? [])];
-  const { durability } = store.manifest;
-  return { name, durability, figure8, sweeps, conditionalBatch, profiles, inProcess, wrong };
-}
-
-/** The embedded storage, and one in memory, which shows the cost of the engine alone. */
-async function measureInProcess(
-  bench: BenchStore,
-  plan: Plan,
-  { signal, onPhase }: MeasureOptions,
-): Promise<readonly InProcessCost[]> {
-  onPhase(`${bench.name}: one caller at a time`);
-  const random = createRandom(plan.seed).fork('in process');
-  const run = { rounds: 3, milliseconds: 1_000 * plan.seconds, random, signal };
-  const embedded = comparedCases(bench.percolator, bench.data, bench.written).flat();
-  const first = bench.nextOperations();
-  const onDisk = await timeInProcess(embedded, { ...run, firstOperation: first });
-
-  await using cleanup = new AsyncDisposableStack();
-  const percolator = await openInMemory(createMemoryBigtable(), plan.engine, cleanup);
-  const data = new Data({ ...plan, rows: Math.min(plan.rows, 1_000) });
-  await loadTables(percolator, data);
-  const written = { raw: new Map<number, number>(), percolator: new Map<number, number>() };
-  const inMemory = comparedCases(percolator, data, written).flat();
-  const memory = await timeInProcess(inMemory, { ...run, firstOperation: 1 });
-  return [...onDisk, ...memory.map(inMemoryNamed)];
-}
-
-function inMemoryNamed(timed: InProcessCost): InProcessCost {
-  return { ...timed, name: `${timed.name}, storage in memory` };
+  const measured = { name, durability, figure8, sweeps, latencies };
+  return { ...measured, conditionalBatch, profiles, inProcess, wrong };
 }

@@ -1,24 +1,25 @@
 /** The main measurement of one store: figure 8, its parts, and the number of messages. */
+import { sum } from 'simple-statistics';
 import { createRandom, openPercolator } from '#engine';
+import { settingsOf } from '../harness/engine-settings.ts';
 import type { BenchStore } from './bench-store.ts';
 import {
-  type Case,
+  type MicroCase,
   measureInRounds,
   type Rounds,
   runHere,
   type Slice,
   type Slices,
 } from './case.ts';
-import { startClients } from './clients.ts';
-import { closedLoop } from '../harness/load/closed-loop.ts';
+import { type Services, startClients } from './clients.ts';
+import { closedLoop } from '../harness/load/loops.ts';
 import { comparedCases, figure8Cases } from './figure-8-cases.ts';
-import type { Plan } from './plan.ts';
-import { type Estimate, estimate, estimateRatio } from '../harness/statistics/ratio.ts';
-import type { Services } from './services.ts';
-import { type CallCounts, countCall, watchCalls } from './store-calls.ts';
+import type { MicroPlan } from './plan.ts';
+import { type Estimate, estimate, estimateRatio } from '../harness/statistics.ts';
+import { type CallCounts, countCall, watchCalls } from './recorded-messages.ts';
 
 /** The average messages of one operation of a case, with as many callers as in the measurement. */
-export interface Messages {
+export interface OperationMessages {
   readonly calls: number;
   readonly bytesSent: number;
   readonly bytesReceived: number;
@@ -31,14 +32,21 @@ export interface Messages {
 
 export interface Figure8 {
   readonly slices: Slices;
-  readonly messages: ReadonlyMap<string, Messages>;
+  readonly messages: ReadonlyMap<string, OperationMessages>;
   /** Whether clients, oracle and lock service were processes of their own (`--processes`). */
   readonly inProcesses: boolean;
   /** Operations in flight. */
   readonly concurrency: number;
 }
 
-export interface MeasureOptions {
+/** A store, and what was measured on it. */
+export interface MeasuredStore {
+  readonly name: string;
+  readonly durability: string;
+  readonly figure8: Figure8;
+}
+
+export interface Watched {
   readonly signal: AbortSignal;
   /** Called with the name of the next measurement. */
   readonly onPhase: (what: string) => void;
@@ -47,7 +55,7 @@ export interface MeasureOptions {
 /** The parameters of every measurement on this store; `given` overrides some. */
 export function roundsOf(
   bench: BenchStore,
-  plan: Plan,
+  plan: MicroPlan,
   given: Pick<Rounds, 'signal'> & Partial<Rounds> & { readonly stream: string },
 ): Rounds {
   const { stream, ...rest } = given;
@@ -67,8 +75,8 @@ export function roundsOf(
 /** @param clientProgram the program of each client with `--processes`, for tests */
 export async function measureFigure8(
   bench: BenchStore,
-  plan: Plan,
-  { signal, onPhase }: MeasureOptions,
+  plan: MicroPlan,
+  { signal, onPhase }: Watched,
   clientProgram?: URL,
 ): Promise<Figure8> {
   onPhase(`${bench.name}: figure 8`);
@@ -92,17 +100,17 @@ export async function measureFigure8(
 interface ClientsContext {
   readonly bench: BenchStore;
   readonly services: Services;
-  readonly plan: Plan;
+  readonly plan: MicroPlan;
   readonly clientProgram: URL | undefined;
 }
 
 async function measureInClients(
-  cases: readonly (readonly Case[])[],
+  cases: readonly (readonly MicroCase[])[],
   rounds: Rounds,
   { bench, services, plan, clientProgram: program }: ClientsContext,
 ): Promise<Slices> {
-  const { rows, valueBytes, seed, engine, processes: count } = plan;
-  const options = { data: { rows, valueBytes, seed }, engine };
+  const { rows, valueBytes, seed, processes: count } = plan;
+  const options = { data: { rows, valueBytes, seed }, engine: settingsOf(plan) };
   const { messages, servers, written } = bench;
   const isServer = bench.name === 'embedded';
   const clientsOptions = { count, options, messages, servers, isServer, program };
@@ -115,14 +123,14 @@ async function measureInClients(
 /** A separate pass, because counting takes time. */
 async function countMessages(
   bench: BenchStore,
-  plan: Plan,
+  plan: MicroPlan,
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, Messages>> {
+): Promise<ReadonlyMap<string, OperationMessages>> {
   let counts: CallCounts = { calls: 0, bytesSent: 0, bytesReceived: 0 };
   const store = watchCalls(bench.store, (call) => countCall(counts, call));
   const { oracle } = bench;
-  await using percolator = await openPercolator({ store, oracle, ...plan.engine });
-  const counted = new Map<string, Messages>();
+  await using percolator = await openPercolator({ store, oracle, ...settingsOf(plan) });
+  const counted = new Map<string, OperationMessages>();
   const operations = Math.min(plan.rows, 20 * plan.concurrency);
   for (const one of comparedCases(percolator, bench.data, bench.written).flat()) {
     const run = { operations, concurrency: plan.concurrency, signal };
@@ -157,19 +165,19 @@ export function ratioOf(slices: Slices, name: string, baseline: string): Estimat
   return estimateRatio(ratesOf(slices, name), ratesOf(slices, baseline));
 }
 
-export interface Cost {
+export interface OperationCost {
   /** Microseconds of CPU per operation. */
   readonly clientUs: number;
   readonly serverUs: number | null;
   readonly servicesUs: number | null;
 }
 
-export function costOf(slices: Slices, name: string): Cost {
+export function costOf(slices: Slices, name: string): OperationCost {
   const all = slicesOf(slices, name);
-  const operations = all.reduce((total, slice) => total + slice.operations, 0);
+  const operations = sum(all.map((slice) => slice.operations));
   const mean = (of: (slice: Slice) => number | null): number | null => {
     const known = all.map(of).filter((us) => us !== null);
-    return known.length < all.length ? null : known.reduce((a, b) => a + b, 0) / operations;
+    return known.length < all.length ? null : sum(known) / operations;
   };
   return {
     clientUs: mean(({ clientUs }) => clientUs) ?? 0,
@@ -185,7 +193,7 @@ export function costOf(slices: Slices, name: string): Cost {
  * does not report it
  */
 export function totalUs(
-  { clientUs, serverUs, servicesUs }: Cost,
+  { clientUs, serverUs, servicesUs }: OperationCost,
   inClient: Record<'server' | 'services', boolean>,
 ): number | null {
   const server = inClient.server ? 0 : serverUs;
@@ -200,7 +208,7 @@ function slicesOf(slices: Slices, name: string): readonly Slice[] {
 }
 
 /** The case of that name. */
-export function caseNamed(groups: readonly (readonly Case[])[], name: string): Case {
+export function caseNamed(groups: readonly (readonly MicroCase[])[], name: string): MicroCase {
   const found = groups.flat().find((one) => one.name === name);
   if (found === undefined) throw new Error(`there is no case ${name}`);
   return found;

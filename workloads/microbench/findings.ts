@@ -2,6 +2,7 @@
  * Turns the results of the stores into the tables and charts of the record, and into the targets.
  * If the check of one store fails, there are none of them.
  */
+import { sum } from 'simple-statistics';
 import {
   type Findings,
   type FindingsParts,
@@ -9,27 +10,34 @@ import {
   TARGETS as ALL,
   noNumbers,
 } from '#results';
-import { figure8Chart, sweepChart } from './charts.ts';
-import type { StoreResult } from './store-result.ts';
-import { NAMES } from './figure-8-cases.ts';
+import type { Estimate } from '../harness/statistics.ts';
+import { type ConditionalBatchPoint, conditionalBatchTable } from './conditional-batch.ts';
+import { type ProfiledStore, profileTable } from './cpu-profile.ts';
 import { rateOf, ratioOf } from './figure-8.ts';
-import { microseconds, PAPER, relative } from './paper.ts';
-import type { Estimate } from '../harness/statistics/ratio.ts';
+import { NAMES, PAPER, relative } from './figure-8-cases.ts';
 import {
   decompositionTable,
+  figure8Chart,
   figure8Table,
   messagesTable,
+  microseconds,
   processorTable,
-  profileTable,
-} from './tables.ts';
-import {
-  batchingTable,
-  conditionalBatchTable,
-  conflictsTable,
-  inProcessTable,
-  latencyTable,
-  sweepTable,
-} from './sweep-tables.ts';
+} from './figure-8-tables.ts';
+import { type InProcessCost, inProcessTable } from './in-process.ts';
+import { type Latencies, latencyTable } from './latency.ts';
+import { type Sweeps, sweepFindings } from './sweeps.ts';
+
+/** The results of one store. */
+export interface StoreResult extends ProfiledStore, Latencies {
+  /** Empty without `--conditional-batch`, or if the store sends each conditional mutation alone. */
+  readonly conditionalBatch: readonly ConditionalBatchPoint[];
+  /** Undefined with `--figure-only`. */
+  readonly sweeps: Sweeps | undefined;
+  /** One caller at a time; none with `--figure-only`, or if the storage is another process. */
+  readonly inProcess: readonly InProcessCost[];
+  /** The errors that the check found, one sentence each. */
+  readonly wrong: readonly string[];
+}
 
 export function findingsOf(results: readonly StoreResult[]): FindingsParts {
   const wrong = results.flatMap(({ name, wrong: all }) => all.map((one) => `${name}: ${one}`));
@@ -48,39 +56,28 @@ export function findingsOf(results: readonly StoreResult[]): FindingsParts {
   return { headline: headlineOf(results), check, ...numbers(results), targets };
 }
 
+/** What was not measured has no table. */
 function numbers(results: readonly StoreResult[]): Pick<Findings, 'tables' | 'charts'> {
-  const swept = results.flatMap(({ name, sweeps }) => (sweeps === null ? [] : [{ name, sweeps }]));
-  const timed = results.flatMap(({ inProcess }) => inProcess ?? []);
-  const shared = results.map(({ name, conditionalBatch }) => ({ name, points: conditionalBatch }));
+  const swept = results.flatMap(({ name, sweeps }) =>
+    sweeps === undefined ? [] : [{ name, sweeps }],
+  );
+  const { tables, charts } = sweepFindings(swept);
+  const optional = [
+    profileTable(results),
+    ...tables,
+    latencyTable(results),
+    conditionalBatchTable(results),
+    inProcessTable(results.flatMap(({ inProcess }) => inProcess)),
+  ];
   return {
     tables: [
       figure8Table(results),
       decompositionTable(results),
       processorTable(results),
       messagesTable(results),
-      ...(results.some(({ profiles }) => profiles !== null) ? [profileTable(results)] : []),
-      ...(swept.length === 0
-        ? []
-        : [
-            sweepTable('cells', swept),
-            sweepTable('versions', swept),
-            sweepTable('readers', swept),
-            sweepTable('writers', swept),
-            conflictsTable(swept),
-            batchingTable(swept),
-            latencyTable(swept),
-          ]),
-      ...(shared.some(({ points }) => points.length > 0) ? [conditionalBatchTable(shared)] : []),
-      ...(timed.length === 0 ? [] : [inProcessTable(timed)]),
+      ...optional.filter(({ rows }) => rows.length > 0),
     ],
-    charts: [
-      figure8Chart(results),
-      ...(swept.length === 0
-        ? []
-        : (['cells', 'versions', 'readers', 'writers'] as const).map((what) =>
-            sweepChart(what, swept),
-          )),
-    ],
+    charts: [figure8Chart(results), ...charts],
   };
 }
 
@@ -132,7 +129,7 @@ const TARGETS = [
 function agreementsOf(results: readonly StoreResult[]): readonly Target[] {
   return results.flatMap(({ name, figure8, sweeps }) => {
     const { slices, inProcesses, concurrency } = figure8;
-    if (sweeps === null || inProcesses) return []; // The sweep has one process.
+    if (sweeps === undefined || inProcesses) return []; // The sweep has one process.
     const kinds = [
       { ...READS, points: sweeps.readers },
       { ...WRITES, points: sweeps.writers },
@@ -168,7 +165,7 @@ function targetsOf(results: readonly StoreResult[]): readonly Target[] {
     const { slices } = result.figure8;
     const ratio = ratioOf(slices, ours, raw);
     // The bound if engine and oracle cost nothing.
-    const alone = messages.reduce((us, name) => us + microseconds(rateOf(slices, name).value), 0);
+    const alone = sum(messages.map((name) => microseconds(rateOf(slices, name).value)));
     const bound = microseconds(rateOf(slices, raw).value) / alone;
     return [
       {

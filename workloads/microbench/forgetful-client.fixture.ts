@@ -1,20 +1,13 @@
 /**
- * A client of figure 8 with a mistake: it acknowledges one in five of its transactions without
+ * A client of figure 8 with a mistake: it acknowledges one in two of its transactions without
  * running it.
  */
 import type { Percolator } from '#engine';
-import { openDatabase, serve } from '../harness/processes/index.ts';
-import type { ClientOptions, ToClient } from './client-messages.ts';
-import { Client } from './client.ts';
-import { Data } from './data.ts';
+import { serveClient } from './client.ts';
 
-const FORGETS_ONE_IN = 5;
+const FORGETS_ONE_IN = 2;
 
-await serve<ToClient>(async ({ database, data, engine }: ClientOptions) => {
-  const { percolator, close } = await openDatabase(database, engine);
-  const client = new Client(forgetful(percolator), new Data(data));
-  return { onMessage: (message) => void client.hear(message), stop: close };
-});
+await serveClient(forgetful);
 
 function forgetful(percolator: Percolator): Percolator {
   let transactions = 0;

@@ -10,15 +10,23 @@ import { Bench } from 'tinybench';
 import {
   batchTimestamps,
   type Bigtable,
+  createRandom,
   openLeasedAllocator,
   openPercolator,
   type Percolator,
   type Random,
   systemClock,
 } from '#engine';
-import type { EngineSettings } from '../harness/engine-settings.ts';
-import { shuffled } from '../harness/shuffled.ts';
-import type { Case } from './case.ts';
+import { createMemoryBigtable } from '#engine/testing';
+import { column, lower, resultTable, type ResultTable, rowName } from '#results';
+import { shuffled } from '../harness/chance.ts';
+import { type EngineSettings, settingsOf } from '../harness/engine-settings.ts';
+import type { BenchStore } from './bench-store.ts';
+import type { MicroCase } from './case.ts';
+import { Data, loadTables } from './data.ts';
+import type { Watched } from './figure-8.ts';
+import { comparedCases } from './figure-8-cases.ts';
+import type { MicroPlan } from './plan.ts';
 
 export interface InProcessCost {
   readonly name: string;
@@ -27,8 +35,35 @@ export interface InProcessCost {
   readonly samples: number;
 }
 
-export async function timeInProcess(
-  cases: readonly Case[],
+/** The embedded storage, and one in memory, which shows the cost of the engine alone. */
+export async function measureInProcess(
+  bench: BenchStore,
+  plan: MicroPlan,
+  { signal, onPhase }: Watched,
+): Promise<readonly InProcessCost[]> {
+  onPhase(`${bench.name}: one caller at a time`);
+  const random = createRandom(plan.seed).fork('in process');
+  const run = { rounds: 3, milliseconds: 1_000 * plan.seconds, random, signal };
+  const embedded = comparedCases(bench.percolator, bench.data, bench.written).flat();
+  const first = bench.nextOperations();
+  const onDisk = await timeInProcess(embedded, { ...run, firstOperation: first });
+
+  await using cleanup = new AsyncDisposableStack();
+  const percolator = await openInMemory(createMemoryBigtable(), settingsOf(plan), cleanup);
+  const data = new Data({ ...plan, rows: Math.min(plan.rows, 1_000) });
+  await loadTables(percolator, data);
+  const written = { raw: new Map<number, number>(), percolator: new Map<number, number>() };
+  const inMemory = comparedCases(percolator, data, written).flat();
+  const memory = await timeInProcess(inMemory, { ...run, firstOperation: 1 });
+  return [...onDisk, ...memory.map(inMemoryNamed)];
+}
+
+function inMemoryNamed(timed: InProcessCost): InProcessCost {
+  return { ...timed, name: `${timed.name}, storage in memory` };
+}
+
+async function timeInProcess(
+  cases: readonly MicroCase[],
   run: {
     readonly rounds: number;
     readonly milliseconds: number;
@@ -82,4 +117,21 @@ export async function openInMemory(
 ): Promise<Percolator> {
   const oracle = batchTimestamps(cleanup.use(await openLeasedAllocator(store, systemClock)));
   return cleanup.use(await openPercolator({ store, oracle, ...engine }));
+}
+
+export function inProcessTable(timed: readonly InProcessCost[]): ResultTable {
+  return resultTable(
+    {
+      name: 'in-process',
+      title: 'One caller at a time, in the client’s process',
+      caption:
+        'Medians by tinybench. With a storage in memory, the engine is the difference between a Percolator operation and a raw one.',
+    },
+    timed,
+    [
+      rowName('operation', ({ name }) => name),
+      column('median us', ({ medianUs }) => medianUs, lower('\u00b5s')),
+      column('samples', ({ samples }) => samples),
+    ],
+  );
 }

@@ -17,11 +17,10 @@ import {
   warmUpOption,
 } from '#harness';
 import { counted, UsageError } from '#results';
-import { DATABASE_OPTIONS, settingsOf } from '../harness/engine-settings.ts';
+import { DATABASE_OPTIONS } from '../harness/engine-settings.ts';
+import { STAMP_BYTES } from './data.ts';
 import { measureStores } from './experiment.ts';
-import { limitationsOf } from './limitations.ts';
-import { expectedSeconds, SIZES } from './profiles.ts';
-import { STAMP_BYTES } from './stamped-value.ts';
+import { expectedSeconds, limitationsOf, SIZES } from './plan.ts';
 
 const busy = (loadavg()[0] ?? 0) / availableParallelism();
 
@@ -34,8 +33,10 @@ await runExperiment(
     },
     description:
       'Measures random reads and single-cell write transactions of Percolator against the raw store that it uses ' +
-      '(figure 8 of the paper): same store, same client, no batching, in turns. Then it varies cells, versions, ' +
-      'conflicts, callers and batching.',
+      '(figure 8 of the paper): same store, same client, no batching, in turns. Then it varies cells, callers and ' +
+      'conflicts.',
+    isOnOneHost:
+      'measures a slice from the first begin to the last end of all its clients, by the clock of this machine that they share',
     sizes: SIZES,
     options: {
       store: storesOption(['embedded', 'emulator']),
@@ -113,7 +114,7 @@ await runExperiment(
       const clients = processes === 0 ? 'one process' : counted(processes, 'client processes');
       return {
         about: `${stores.join(' and ')}, ${counted(rows, 'rows')}, ${counted(repeats, 'repeats')} of each case, ${counted(concurrency, 'operations')} in flight, ${clients}`,
-        seconds: stores.length * expectedSeconds(options, options),
+        seconds: stores.length * expectedSeconds(options),
         store: {
           name: stores.join(', '),
           durability: 'The table of each store says what a commit survives.',
@@ -122,13 +123,6 @@ await runExperiment(
       };
     },
   },
-  async (options, measuring) => {
-    const { batching, batchDelay, batchRows, batchInFlight, prefetch, noFsync, store } = options;
-    const engineValues = { batching, batchDelay, batchRows, batchInFlight, prefetch };
-    const { run, work } = measuring;
-    const folders = { out: run.folder, work };
-    const engine = { engine: settingsOf(engineValues), engineValues };
-    const plan = { ...options, ...folders, ...engine, stores: store, fsync: !noFsync };
-    return measureStores(plan, measuring);
-  },
+  (options, measuring) =>
+    measureStores({ ...options, out: measuring.run.folder, work: measuring.work }, measuring),
 );

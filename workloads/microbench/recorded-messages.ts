@@ -1,22 +1,78 @@
 /**
- * The messages of a transaction, recorded once and sent again without the engine: the cost of the
- * storage alone.
+ * The calls of a storage, watched: counted, and those of a transaction recorded once and sent again
+ * without the engine, which shows the cost of the storage alone.
  *
  *     read       one column, as a snapshot reads it: lock, write record and data in one read
  *     prewrite   the conditional mutation that locks one cell
  *     commit     the conditional mutation that turns its lock into a write record
  *
  * So the decomposition sends the storage exactly the engine's requests, including filters and
- * bytes, even when the engine changes.
+ * bytes, even when the engine changes. No time is measured while calls are watched, because that
+ * takes time.
  */
+import { sum } from 'simple-statistics';
 import {
   type Bigtable,
+  decorate,
   entropySeed,
   localProcesses,
   openPercolator,
   type PercolatorOptions,
 } from '#engine';
-import { watchCalls, type StoreCall } from './store-calls.ts';
+
+const METHODS = [
+  'readRow',
+  'readRows',
+  'readRange',
+  'checkAndMutateRow',
+  'checkAndMutateRows',
+  'mutateRows',
+] as const;
+
+interface StoreCall {
+  readonly method: (typeof METHODS)[number];
+  /** The arguments of the method. */
+  readonly given: readonly unknown[];
+  /** The value that it resolved to. */
+  readonly answer: unknown;
+}
+
+/** The same storage; each call of one of `METHODS` is passed to `onCall` when it has succeeded. */
+export function watchCalls(store: Bigtable, onCall: (call: StoreCall) => void): Bigtable {
+  const watched = METHODS.map((method) => [
+    method,
+    async (...given: unknown[]) => {
+      const answer: unknown = await Reflect.apply(store[method], store, given);
+      onCall({ method, given, answer });
+      return answer;
+    },
+  ]);
+  return decorate(store, Object.fromEntries(watched) as Partial<Bigtable>);
+}
+
+export interface CallCounts {
+  calls: number;
+  /** Of all texts, values, numbers (8) and flags (1) in the arguments, before any encoding. */
+  bytesSent: number;
+  /** The same of the answers. */
+  bytesReceived: number;
+}
+
+/** Adds a call to `counts`. */
+export function countCall(counts: CallCounts, { given, answer }: StoreCall): void {
+  counts.calls++;
+  counts.bytesSent += bytesIn(given);
+  counts.bytesReceived += bytesIn(answer);
+}
+
+function bytesIn(value: unknown): number {
+  if (typeof value === 'string') return Buffer.byteLength(value);
+  if (typeof value === 'number') return 8;
+  if (typeof value === 'boolean') return 1;
+  if (value instanceof Uint8Array) return value.byteLength;
+  if (typeof value !== 'object' || value === null) return 0;
+  return sum(Object.values(value).map((part) => bytesIn(part)));
+}
 
 export type Conditional = Parameters<Bigtable['checkAndMutateRow']>[0];
 export type Filters = Parameters<Bigtable['readRow']>[2];

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Calibration } from './calibration/calibration.ts';
-import { Cluster, type Machine } from './cluster.ts';
+import { VirtualCluster, type Machine } from './cluster.ts';
 import { ClientStore } from './client-store.ts';
 import type { CallCounts } from './storage.ts';
 import { PAPER, withoutCosts } from './testing.ts';
@@ -20,8 +20,8 @@ const CELL = { family: 'f', qualifier: 'q', timestamp: 1, value: Buffer.alloc(1_
 function openCluster(
   calibration: Calibration,
   tabletServers: number,
-): { readonly cluster: Cluster; readonly store: ClientStore; readonly server: Machine } {
-  const cluster = new Cluster({ calibration, seed: 1, tabletServers });
+): { readonly cluster: VirtualCluster; readonly store: ClientStore; readonly server: Machine } {
+  const cluster = new VirtualCluster({ calibration, seed: 1, tabletServers });
   const machine = cluster.addMachine('client');
   const store = new ClientStore(cluster.storage, { machine, life: machine.life });
   const [server] = cluster.tabletServers;
@@ -33,7 +33,7 @@ function openCluster(
  * `disturb` runs once the server has applied the only read of the row, before its answer is heard.
  */
 async function readOnce(
-  disturb: (cluster: Cluster, server: Machine) => void,
+  disturb: (cluster: VirtualCluster, server: Machine) => void,
 ): Promise<{ readonly counts: CallCounts; readonly latencyUs: number }> {
   const { cluster, store } = openCluster(CALIBRATION, 2);
   return cluster.run(async () => {

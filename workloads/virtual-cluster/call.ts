@@ -18,7 +18,7 @@ import { PercolatorError } from '#engine/base';
 import type { Machine } from './machine.ts';
 import type { OperationKind } from './costs.ts';
 import type { Storage } from './storage.ts';
-import type { VirtualEvent } from './event-loop.ts';
+import type { VirtualEvent } from '../verification/world/event-loop.ts';
 import type { Tablet } from './tablets.ts';
 
 /** The part of an operation that concerns one row, or one tablet of a scan. */
@@ -29,7 +29,7 @@ export abstract class RowWork {
   readonly cells: number;
   readonly bytes: number;
   /**
-   * Whether a power failure may undo it. Where the log has groups (group-log.ts), a group of such
+   * Whether a power failure may undo it. Where the log has groups (storage.ts), a group of such
    * mutations alone waits for no disk.
    */
   readonly isProvisional: boolean;
@@ -86,16 +86,16 @@ export function sendRows(
   const [only] = works;
   if (works.length === 1 && only !== undefined) {
     const tablet = storage.tablets.find(only.table, only.row);
-    new Call(storage, caller, { kind, works, server: tablet?.server }).send();
+    new TabletCall(storage, caller, { kind, works, server: tablet?.server }).send();
     return;
   }
   const byServer = Map.groupBy(works, ({ table, row }) => storage.tablets.find(table, row)?.server);
   for (const [server, group] of byServer) {
-    new Call(storage, caller, { kind, works: group, server }).send();
+    new TabletCall(storage, caller, { kind, works: group, server }).send();
   }
 }
 
-class Call implements VirtualEvent {
+class TabletCall implements VirtualEvent {
   readonly #storage: Storage;
   readonly #caller: Caller;
   readonly #kind: OperationKind;

@@ -16,7 +16,7 @@ import type {
   RowRange,
 } from '../../engine/bigtable/index.ts';
 import {
-  invalid,
+  validateCases,
   validateFilter,
   validateMutation,
   validateRange,
@@ -25,12 +25,12 @@ import {
 } from '../../engine/bigtable/validate.ts';
 import { type Caller, type RowWork, sendRows } from './call.ts';
 import type { OperationKind } from './costs.ts';
-import { compareKeys } from './key-order.ts';
+import { compareKeys } from '../verification/world/table.ts';
 import {
   ConditionalWork,
   MutateWork,
   ReadWork,
-  type Scan,
+  type TabletScan,
   type Scanned,
   ScanWork,
   type Settlers,
@@ -96,7 +96,7 @@ export class ClientStore implements Bigtable {
     }
   }
 
-  async #scan({ table, range, filters }: Scan): Promise<readonly Row[]> {
+  async #scan({ table, range, filters }: TabletScan): Promise<readonly Row[]> {
     const { start = '', end, limit } = range;
     if (end !== undefined && compareKeys(start, end) >= 0) return []; // Asks no tablet.
     const rows: Row[] = [];
@@ -293,15 +293,9 @@ function validateRowMutation({ row, mutations }: Omit<RowMutation, 'table'>): vo
   mutations.forEach(validateMutation);
 }
 
-function validateConditional({
-  row,
-  anyOf,
-  ifFound = [],
-  ifNotFound = [],
-}: ConditionalRowMutation): void {
-  if (ifFound.length + ifNotFound.length === 0) {
-    throw invalid('a conditional mutation must mutate in some case');
-  }
+function validateConditional(conditional: ConditionalRowMutation): void {
+  const { row, anyOf, ifFound = [], ifNotFound = [] } = conditional;
+  validateCases(conditional);
   validateRowMutation({ row, mutations: ifFound });
   validateRowMutation({ row, mutations: ifNotFound });
   anyOf.forEach(validateFilter);

@@ -13,7 +13,7 @@ import {
 import { hasCode } from '#engine/base';
 import { createMemoryBigtable, VirtualClock } from '#engine/testing';
 import type { Bigtable } from '../../engine/bigtable/index.ts';
-import { Cluster } from './cluster.ts';
+import { VirtualCluster } from './cluster.ts';
 import { ClientStore } from './client-store.ts';
 import { PAPER, withoutCosts } from './testing.ts';
 
@@ -101,7 +101,7 @@ interface BankRun {
 
 /** @param disturb runs next to the transfers */
 async function runBank(
-  cluster: Cluster,
+  cluster: VirtualCluster,
   given: {
     readonly seed: number;
     readonly clients: number;
@@ -130,7 +130,7 @@ async function runBank(
 
 test('a run repeats bit for bit from its seed', async () => {
   const run = (seed: number): Promise<BankRun> =>
-    runBank(new Cluster({ calibration: PAPER, seed, tabletServers: 4 }), {
+    runBank(new VirtualCluster({ calibration: PAPER, seed, tabletServers: 4 }), {
       seed: 1,
       clients: 3,
       transfers: 20,
@@ -144,7 +144,11 @@ test('a run repeats bit for bit from its seed', async () => {
 test('without costs, the cluster leaves the data that a store without time has: of one client every cell, of three the total', async () => {
   for (const clients of [1, 3]) {
     const given = { seed: 5, clients, transfers: 15 };
-    const cluster = new Cluster({ calibration: withoutCosts(PAPER), seed: 5, tabletServers: 3 });
+    const cluster = new VirtualCluster({
+      calibration: withoutCosts(PAPER),
+      seed: 5,
+      tabletServers: 3,
+    });
     const timed = await runBank(cluster, given);
     assert.equal(cluster.loop.nowUs > 0, clients > 1); // Only backoff takes time.
     const untimed = await runUntimed(given);
@@ -194,7 +198,7 @@ async function untimedBank(
 }
 
 test('money is kept while tablet servers are killed and one stands still', async () => {
-  const cluster = new Cluster({ calibration: PAPER, seed: 3, tabletServers: 4 });
+  const cluster = new VirtualCluster({ calibration: PAPER, seed: 3, tabletServers: 4 });
   const [server1, server2, server3] = cluster.tabletServers;
   assert.ok(server1 !== undefined && server2 !== undefined && server3 !== undefined);
   const { total } = await runBank(cluster, {
@@ -222,7 +226,7 @@ test('money is kept while tablet servers are killed and one stands still', async
 });
 
 test('a tablet server whose death was not noticed yet cannot be started', async () => {
-  const cluster = new Cluster({ calibration: PAPER, seed: 1, tabletServers: 2 });
+  const cluster = new VirtualCluster({ calibration: PAPER, seed: 1, tabletServers: 2 });
   const [server] = cluster.tabletServers;
   assert.ok(server !== undefined);
   await cluster.run(async () => {
@@ -238,7 +242,7 @@ test('a tablet server whose death was not noticed yet cannot be started', async 
 });
 
 test('a dead client never acts again, and others resolve its locks', async () => {
-  const cluster = new Cluster({ calibration: PAPER, seed: 4, tabletServers: 2 });
+  const cluster = new VirtualCluster({ calibration: PAPER, seed: 4, tabletServers: 2 });
   const [victim, other] = [cluster.addMachine('client'), cluster.addMachine('client')];
   const cell = { table: 'accounts', row: '1', column: 'balance' };
   await cluster.run(async () => {
@@ -268,7 +272,7 @@ test('a dead client never acts again, and others resolve its locks', async () =>
 });
 
 test('what the oracle was serving when it died is served by its next life', async () => {
-  const cluster = new Cluster({ calibration: PAPER, seed: 1, tabletServers: 1 });
+  const cluster = new VirtualCluster({ calibration: PAPER, seed: 1, tabletServers: 1 });
   const { oracle, oracleMachine, clock } = cluster;
   const machine = cluster.addMachine('client');
   await cluster.run(async () => {
@@ -285,7 +289,7 @@ test('what the oracle was serving when it died is served by its next life', asyn
 });
 
 test('after the death of its server, the first read of each block of a tablet needs the disk', async () => {
-  const cluster = new Cluster({ calibration: PAPER, seed: 1, tabletServers: 2 });
+  const cluster = new VirtualCluster({ calibration: PAPER, seed: 1, tabletServers: 2 });
   const machine = cluster.addMachine('client');
   const store = new ClientStore(cluster.storage, { machine, life: 1 });
   const rows = Array.from({ length: 300 }, (_, i) => String(i));
@@ -310,7 +314,11 @@ test('after the death of its server, the first read of each block of a tablet ne
 });
 
 test('a story that waits for what never happens in the cluster is refused', async () => {
-  const cluster = new Cluster({ calibration: withoutCosts(PAPER), seed: 1, tabletServers: 1 });
+  const cluster = new VirtualCluster({
+    calibration: withoutCosts(PAPER),
+    seed: 1,
+    tabletServers: 1,
+  });
   cluster.kill(cluster.oracleMachine);
   await assert.rejects(
     cluster.run(() => new Promise(() => {})),

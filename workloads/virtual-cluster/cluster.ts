@@ -2,7 +2,7 @@
  * A cluster in virtual time: the real engine on as many machines as wanted, each operation at the
  * cost that a calibration says.
  *
- *     const cluster = new Cluster({ calibration, seed: 1, tabletServers: 15 });
+ *     const cluster = new VirtualCluster({ calibration, seed: 1, tabletServers: 15 });
  *     const machine = cluster.addMachine('client');
  *     await cluster.run(async () => {
  *       const percolator = await cluster.openDatabase(machine);
@@ -47,16 +47,15 @@ import {
   type TimestampOracle,
 } from '#engine';
 import { withNext } from '../../engine/oracle/index.ts';
-import { balanceTablets } from './balance.ts';
+import { balanceTablets, loadTablets, spreadTablets } from './tablet-moves.ts';
 import type { Calibration } from './calibration/calibration.ts';
 import { ClientStore } from './client-store.ts';
 import { Costs } from './costs.ts';
-import { EventLoop } from './event-loop.ts';
-import { loadTablets, spreadTablets } from './failover.ts';
+import { EventLoop } from '../verification/world/event-loop.ts';
 import { Machine, type MachineKind, type MachineSize } from './machine.ts';
 import { LockService, OracleService } from './services.ts';
 import { Storage } from './storage.ts';
-import type { Background } from './table-data.ts';
+import type { Background } from '../verification/world/table.ts';
 import type { Tablets } from './tablets.ts';
 import { UsageWindow } from './usage.ts';
 
@@ -75,7 +74,7 @@ export type DatabaseOptions = Omit<
   'store' | 'folder' | 'fsync' | 'oracle' | 'clock' | 'random' | 'liveness'
 >;
 
-export class Cluster {
+export class VirtualCluster {
   readonly calibration: Calibration;
   /** For what is no part of the cluster: arrivals, failures, samples. */
   readonly clock: Clock;
@@ -241,7 +240,7 @@ export class Cluster {
     spreadTablets(this.storage);
   }
 
-  /** Hot tablets are split, and busy servers give tablets to idle ones (balance.ts). */
+  /** Hot tablets are split, and busy servers give tablets to idle ones (tablet-moves.ts). */
   balance(): void {
     balanceTablets(this.storage);
   }
@@ -278,5 +277,5 @@ function tokenOf({ name, life }: Machine): string {
 }
 
 export type { Machine, MachineKind, MachineSize } from './machine.ts';
-export type { Background } from './table-data.ts';
+export type { Background } from '../verification/world/table.ts';
 export type { KindUsage, Usage } from './usage.ts';

@@ -1,7 +1,7 @@
 /** A calibration, prepared for millions of calls: durations are drawn from tables. */
+import { probit } from 'simple-statistics';
 import type { Random } from '#engine/base';
 import type { Calibration, Duration, RowCost } from './calibration/calibration.ts';
-import { drawUs } from './calibration/duration.ts';
 
 export type OperationKind = 'read' | 'mutate' | 'conditionalMutate' | 'scan';
 
@@ -14,7 +14,7 @@ export class Costs {
   readonly calibration: Calibration;
   readonly roundTrip: Drawn;
   readonly logWait: Drawn;
-  /** Whether mutations of a server share their way to the log (group-log.ts). */
+  /** Whether mutations of a server share their way to the log (storage.ts). */
   readonly hasGroups: boolean;
   readonly #kinds: Readonly<Record<OperationKind, RowCost>>;
   readonly #callUs: Readonly<Record<Side, number>>;
@@ -97,4 +97,17 @@ class Drawn {
     if (quantiles.length === 1) return quantiles[0] ?? 0;
     return quantiles[Math.floor(this.#random.fraction() * QUANTILES)] ?? 0;
   }
+}
+
+/* Draws from a `Duration`: log-normal, from its median and its 99th percentile. */
+
+const NORMAL_99 = probit(0.99);
+
+/** @param uniform a random number from 0 to 1; the same one gives the same duration */
+export function drawUs({ medianUs, p99Us }: Duration, uniform: number): number {
+  if (p99Us === medianUs) return medianUs;
+  const sigma = Math.log(p99Us / medianUs) / NORMAL_99;
+  // This probit treats exactly 0 and 1 as 0.0001 and 0.9999, which are less extreme than the
+  // numbers next to 0 and 1.
+  return medianUs * Math.exp(sigma * probit(Math.min(Math.max(uniform, 1e-12), 1 - 1e-12)));
 }

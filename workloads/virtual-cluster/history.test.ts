@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { type Observer, openBulkLoader, type Percolator, type Snapshot } from '#engine';
 import { TIMESTAMP_MAX } from '../../engine/bigtable/index.ts';
 import { DATA, placeOf, WRITE } from '../../engine/transaction/index.ts';
-import { Cluster } from './cluster.ts';
+import { VirtualCluster } from './cluster.ts';
 import { HistoryRecorder } from './history.ts';
 import { PAPER } from './testing.ts';
 
@@ -25,8 +25,8 @@ const OTHERS = 50_000;
 /** Two clients write rows, and a worker copies each; the cluster is at rest afterwards. */
 async function record(
   share: number,
-): Promise<{ readonly cluster: Cluster; readonly recorder: HistoryRecorder }> {
-  const cluster = new Cluster({ calibration: PAPER, seed: 2, tabletServers: 2 });
+): Promise<{ readonly cluster: VirtualCluster; readonly recorder: HistoryRecorder }> {
+  const cluster = new VirtualCluster({ calibration: PAPER, seed: 2, tabletServers: 2 });
   const recorder = new HistoryRecorder(cluster, share);
   const machines = [cluster.addMachine('client'), cluster.addMachine('client')];
   const worker = cluster.addMachine('worker');
@@ -67,9 +67,9 @@ test('planted mistakes are found', async () => {
   const { storage } = cluster;
   const claims = (): readonly string[] => recorder.judge([copier]).map(({ claim }) => claim);
 
-  const mark = { kind: 'set', family: 'notify', qualifier: 'seen', timestamp: 1 } as const;
-  storage.table('t.notify').mutateRow('r3', [{ ...mark, value: new Uint8Array() }]);
-  assert.deepEqual(claims(), ['notifications: left-over mark']);
+  const notification = { kind: 'set', family: 'notify', qualifier: 'seen', timestamp: 1 } as const;
+  storage.table('t.notify').mutateRow('r3', [{ ...notification, value: new Uint8Array() }]);
+  assert.deepEqual(claims(), ['notifications: left-over notification']);
 
   // A write of a transaction that no client began: its observer has not run either.
   const written = { kind: 'set', family: 'cells', qualifier: 'seen:write' } as const;
@@ -78,12 +78,12 @@ test('planted mistakes are found', async () => {
   assert.deepEqual(claims(), [
     'snapshot isolation: dangling record',
     'notifications: lost notification',
-    'notifications: left-over mark',
+    'notifications: left-over notification',
   ]);
 });
 
 test('a transaction began when it asked for its timestamp, however many others ask until it runs', async () => {
-  const cluster = new Cluster({ calibration: PAPER, seed: 2, tabletServers: 2 });
+  const cluster = new VirtualCluster({ calibration: PAPER, seed: 2, tabletServers: 2 });
   const recorder = new HistoryRecorder(cluster, 1);
   const machine = cluster.addMachine('client');
   await cluster.run(async () => {
@@ -115,7 +115,7 @@ test('a transaction began when it asked for its timestamp, however many others a
 });
 
 test('a second read of a cell that differs is found, unless it reads an own write', async () => {
-  const cluster = new Cluster({ calibration: PAPER, seed: 2, tabletServers: 2 });
+  const cluster = new VirtualCluster({ calibration: PAPER, seed: 2, tabletServers: 2 });
   const recorder = new HistoryRecorder(cluster, 1);
   const machine = cluster.addMachine('client');
   const cell = { table: 't', row: 'r', column: 'c' };
@@ -157,11 +157,11 @@ async function readInEveryWay(snapshot: Snapshot): Promise<void> {
  * @param judged transactions that the history should have: the snapshot's, and another one
  */
 async function readLoaded(
-  disturb: (cluster: Cluster) => void,
+  disturb: (cluster: VirtualCluster) => void,
   read: (snapshot: Snapshot) => Promise<unknown> = readInEveryWay,
   judged = 2,
 ): Promise<readonly string[]> {
-  const cluster = new Cluster({ calibration: PAPER, seed: 2, tabletServers: 2 });
+  const cluster = new VirtualCluster({ calibration: PAPER, seed: 2, tabletServers: 2 });
   const recorder = new HistoryRecorder(cluster, 1);
   const machine = cluster.addMachine('client');
   await cluster.run(async () => {
@@ -203,7 +203,7 @@ test('a value that was changed, and a row that a scan does not return, are found
   assert.ok(missing.length > 0 && missing.every((one) => one.includes('t/c:v')), missing.join());
 });
 
-function eraseC({ storage }: Cluster): void {
+function eraseC({ storage }: VirtualCluster): void {
   const all = { kind: 'erase', ...placeOf(WRITE, 'v'), from: 0, to: TIMESTAMP_MAX } as const;
   storage.table('t').mutateRow('c', [all]);
 }

@@ -4,7 +4,7 @@
  * ever held of these rows.
  *
  *     observer.run, transact, snapshot ──▶ recorded: reads and writes of sampled rows ─┐
- *     storage.observe ──▶ records and markers of sampled rows ────────────────────────┴──▶ judges
+ *     storage.observe ──▶ records and rollback records of sampled rows ───────────────┴──▶ judges
  *
  * A judge looks at one cell at a time, except that the cells of one transaction must agree; so the
  * history of some rows, with the parts of all transactions that concern them, is judged as exactly
@@ -40,7 +40,7 @@ import {
 } from '../../engine/transaction/index.ts';
 import {
   historicCell,
-  type HistoricMarker,
+  type HistoricRollback,
   type HistoricRecord,
   type HistoricScan,
   type HistoricTransaction,
@@ -49,13 +49,12 @@ import {
   type Violation,
 } from '../verification/judges/index.ts';
 import { formatCount } from '#results';
-import type { Cluster } from './cluster.ts';
-import { compareKeys } from './key-order.ts';
-import { positionOf } from './table-data.ts';
+import type { VirtualCluster } from './cluster.ts';
+import { compareKeys, positionOf } from '../verification/world/table.ts';
 import { hashOf } from './tablets.ts';
 
 /** A transaction in progress. */
-interface Recording {
+interface SampledRecording {
   readonly process: string;
   readonly startTimestamp: Timestamp;
   readonly beganAt: number;
@@ -81,27 +80,27 @@ const VALUE_CHARACTERS = 60;
 const ASKED_KEPT = 1_000_000;
 
 export class HistoryRecorder {
-  readonly #cluster: Cluster;
+  readonly #cluster: VirtualCluster;
   /** One row of this many is in the sample. */
   readonly #share: number;
   /** When the rows of the background were committed. */
   background: CommitTimes | undefined;
-  readonly #recordings = new Map<Timestamp, Recording>();
+  readonly #recordings = new Map<Timestamp, SampledRecording>();
   readonly #records = new Map<string, HistoricRecord>();
-  readonly #markers = new Map<string, HistoricMarker>();
+  readonly #rollbacks = new Map<string, HistoricRollback>();
   /** The sampled rows that were ever written, by table, in order. */
   readonly #rows = new Map<string, string[]>();
   /** What the background holds in the cells that were read. */
   readonly #loaded = new Map<string, string>();
   /** What bulk loads have put into sampled rows, by their start timestamps. */
-  readonly #bulk = new Map<Timestamp, Recording>();
+  readonly #bulk = new Map<Timestamp, SampledRecording>();
   /** Transactions that saw two values in one cell; the judges see only the first. */
   readonly #misreads: Violation[] = [];
   /** When the last timestamps were asked for. */
   readonly #askedAt = new Map<Timestamp, number>();
 
   /** To be called before the databases are opened. */
-  constructor(cluster: Cluster, share: number) {
+  constructor(cluster: VirtualCluster, share: number) {
     this.#cluster = cluster;
     this.#share = share;
     cluster.storage.observe = this.#observe;
@@ -129,7 +128,7 @@ export class HistoryRecorder {
   /** The same database, whose transactions and snapshots are recorded. */
   database(process: string, percolator: Percolator): Percolator {
     const transact: Percolator['transact'] = async (body, options) => {
-      let last: Recording | undefined;
+      let last: SampledRecording | undefined;
       const result = await percolator.transact((transaction) => {
         last = this.#begin(process, transaction);
         return body(this.#recorded(transaction, last));
@@ -151,11 +150,11 @@ export class HistoryRecorder {
 
   /** What the judges have found, now that the cluster is at rest. */
   judge(observers: readonly Observer[]): readonly Violation[] {
-    const left = observers.flatMap((observer) => this.#marksOf(observer));
+    const left = observers.flatMap((observer) => this.#notificationsOf(observer));
     const history = {
       transactions: [...this.#recordings.values(), ...this.#loadedTransactions()].map(historic),
       records: [...this.#records.values()],
-      markers: [...this.#markers.values()],
+      rollbacks: [...this.#rollbacks.values()],
     };
     return [
       ...this.#misreads,
@@ -164,9 +163,9 @@ export class HistoryRecorder {
     ];
   }
 
-  #begin(process: string, { startTimestamp }: Reader): Recording {
+  #begin(process: string, { startTimestamp }: Reader): SampledRecording {
     const { nowUs } = this.#cluster.loop;
-    const recording: Recording = {
+    const recording: SampledRecording = {
       process,
       startTimestamp,
       beganAt: this.#askedAt.get(startTimestamp) ?? nowUs,
@@ -188,7 +187,7 @@ export class HistoryRecorder {
     }
   };
 
-  #end(recording: Recording | undefined, commitTimestamp?: Timestamp): void {
+  #end(recording: SampledRecording | undefined, commitTimestamp?: Timestamp): void {
     if (recording === undefined) return;
     recording.outcome = 'committed';
     recording.endedAt = this.#cluster.loop.nowUs;
@@ -196,7 +195,7 @@ export class HistoryRecorder {
   }
 
   /** The transaction or snapshot, whose reads and writes of sampled rows are recorded. */
-  #recorded<T extends Recordable>(target: T, recording: Recording): T {
+  #recorded<T extends Recordable>(target: T, recording: SampledRecording): T {
     const close = async (): Promise<void> => {
       await target.close?.();
       this.#end(recording);
@@ -237,7 +236,7 @@ export class HistoryRecorder {
 
   /** A scan that its reader ends early says nothing of the rows after that. */
   async *#scanned(
-    recording: Recording,
+    recording: SampledRecording,
     range: ScanRange,
     rows: AsyncIterable<ScannedRow>,
   ): AsyncGenerator<ScannedRow> {
@@ -273,7 +272,7 @@ export class HistoryRecorder {
     if (rows[position] !== row) rows.splice(position, 0, row);
   }
 
-  #read(recording: Recording, cell: CellAddress, value: Uint8Array | undefined): void {
+  #read(recording: SampledRecording, cell: CellAddress, value: Uint8Array | undefined): void {
     if (!this.#isSampled(cell)) return;
     this.#recordings.set(recording.startTimestamp, recording);
     const name = historicCell(cell);
@@ -281,7 +280,11 @@ export class HistoryRecorder {
     this.#noteLoaded(cell, name);
   }
 
-  #noteRead({ startTimestamp, reads }: Recording, cell: string, value: string | undefined): void {
+  #noteRead(
+    { startTimestamp, reads }: SampledRecording,
+    cell: string,
+    value: string | undefined,
+  ): void {
     const first = reads.get(cell);
     if (!reads.has(cell)) reads.set(cell, value);
     else if (first !== value) {
@@ -304,13 +307,13 @@ export class HistoryRecorder {
     this.#records.set(`${name}@${commitTimestamp}`, record);
   }
 
-  #written(recording: Recording, cell: CellAddress, value: string | undefined): void {
+  #written(recording: SampledRecording, cell: CellAddress, value: string | undefined): void {
     if (!this.#isSampled(cell)) return;
     this.#recordings.set(recording.startTimestamp, recording);
     recording.writes.set(historicCell(cell), value);
   }
 
-  #loadedTransactions(): readonly Recording[] {
+  #loadedTransactions(): readonly SampledRecording[] {
     const times = this.background;
     const bulk = [...this.#bulk.values()];
     if (times === undefined || this.#loaded.size === 0) return bulk;
@@ -346,15 +349,15 @@ export class HistoryRecorder {
         this.#records.set(name, record);
         this.#noteBulk(columnOf(mutation), record, mutations);
       } else if (isOf(ROLLBACK, mutation)) {
-        this.#markers.set(name, { cell, startTimestamp: mutation.timestamp });
+        this.#rollbacks.set(name, { cell, startTimestamp: mutation.timestamp });
       }
     }
   };
 
-  #marksOf({ table, column }: Observer): readonly string[] {
-    const marks = [{ family: NOTIFY, qualifier: column }];
+  #notificationsOf({ table, column }: Observer): readonly string[] {
+    const notifications = [{ family: NOTIFY, qualifier: column }];
     const data = this.#cluster.storage.table(notifyTable(table));
-    const rows = data.readRange({ limit: Infinity }, marks).map(({ key }) => key);
+    const rows = data.readRange({ limit: Infinity }, notifications).map(({ key }) => key);
     return rows
       .filter((row) => this.#isSampled({ table, row }))
       .map((row) => historicCell({ table, row, column }));
@@ -386,7 +389,7 @@ function withOwn<T extends object>(target: T, own: Partial<T>): T {
 }
 
 /** The load as a transaction, before all others. */
-function loading({ startTimestamp, commitTimestamp }: CommitTimes): Recording {
+function loading({ startTimestamp, commitTimestamp }: CommitTimes): SampledRecording {
   const empty = { process: 'the load', beganAt: 0, endedAt: 0, outcome: 'committed' } as const;
   const nothing = { reads: new Map(), writes: new Map(), scans: [] };
   return { ...empty, startTimestamp, commitTimestamp, ...nothing };
@@ -401,7 +404,12 @@ function textOf(value: string | Uint8Array | undefined): string | undefined {
   );
 }
 
-function historic({ reads, writes, commitTimestamp, ...rest }: Recording): HistoricTransaction {
+function historic({
+  reads,
+  writes,
+  commitTimestamp,
+  ...rest
+}: SampledRecording): HistoricTransaction {
   // If the transaction wrote no row of the sample, the sample cannot show its commit.
   const hasRecord = writes.size > 0 || rest.run !== undefined;
   const committed = commitTimestamp !== undefined && hasRecord ? { commitTimestamp } : {};

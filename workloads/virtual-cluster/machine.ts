@@ -1,6 +1,6 @@
 /**
- * A machine of the cluster: cores, disks and a network card, each a queue; and what runs on it
- * hears of the world only through `deliver`.
+ * A machine of the cluster: cores, disks and a network card, each a queue (`Station`). It cools
+ * while it is idle (`Warmth`). What runs on it hears of the world only through `deliver`.
  *
  *     alive     deliveries are heard at once
  *     paused    they wait until it continues, and its cores stand still; its clocks go on
@@ -8,10 +8,9 @@
  *
  * A machine that is started again is in its next life: nothing of the last one reaches it.
  */
-import type { Clock } from '#engine/base';
-import type { EventLoop } from './event-loop.ts';
-import { Station } from './station.ts';
-import { ALWAYS_WARM, type Idle, Warmth } from './warmth.ts';
+import { assert, type Clock } from '#engine/base';
+import type { EventLoop } from '../verification/world/event-loop.ts';
+import type { Calibration } from './calibration/calibration.ts';
 
 export type MachineKind =
   | 'tablet server'
@@ -197,4 +196,135 @@ class MachineClock implements Clock {
   yield(): Promise<void> {
     return this.sleep(0);
   }
+}
+
+/*
+ * A queue with servers, first come first served: the cores of a machine, its disks, its card.
+ *
+ * The order of the calls decides which work comes first, and each call says when its work will be
+ * finished. So a station needs no event of its own: later work cannot overtake earlier work.
+ */
+
+export class Station {
+  readonly servers: number;
+  /** Pieces of work so far. */
+  arrivals = 0;
+  /** Time in which servers worked, or will have to for what has come. */
+  busyUs = 0;
+  /** Time that pieces of work waited for a server, in all. */
+  waitedUs = 0;
+  /** When each server has finished what has come so far. */
+  readonly #freeUs: Float64Array;
+  #standsUntilUs = 0;
+
+  constructor(servers: number) {
+    assert(Number.isSafeInteger(servers) && servers > 0, 'a station has servers');
+    this.servers = servers;
+    this.#freeUs = new Float64Array(servers);
+  }
+
+  /** Work of `serviceUs` comes now; returns when it will be finished. */
+  take(nowUs: number, serviceUs: number): number {
+    const free = this.#freeUs;
+    let first = 0;
+    let freeUs = free[0] ?? 0;
+    for (let i = 1; i < free.length && freeUs > nowUs; i++) {
+      const other = free[i] ?? 0;
+      if (other >= freeUs) continue;
+      first = i;
+      freeUs = other;
+    }
+    const waitUs = freeUs > nowUs ? freeUs - nowUs : 0;
+    const finishUs = nowUs + waitUs + serviceUs;
+    free[first] = finishUs;
+    this.arrivals++;
+    this.busyUs += serviceUs;
+    this.waitedUs += waitUs;
+    return finishUs;
+  }
+
+  /** No server works for this long from `nowUs` on, which may be the end of an earlier stand. */
+  stand(nowUs: number, us: number): void {
+    const free = this.#freeUs;
+    this.#standsUntilUs = nowUs + us;
+    for (let i = 0; i < free.length; i++) free[i] = Math.max(free[i] ?? 0, nowUs) + us;
+  }
+
+  /** All work that has come is lost. What of it was not finished does not count in `busyUs`. */
+  clear(nowUs: number): void {
+    this.busyUs -= this.backlogUs(nowUs);
+    this.#freeUs.fill(nowUs);
+    this.#standsUntilUs = 0;
+  }
+
+  /** When no server works any more, if nothing else comes. */
+  get idleUs(): number {
+    return Math.max(...this.#freeUs);
+  }
+
+  /** Time of work that has come and is not finished. */
+  backlogUs(nowUs: number): number {
+    const fromUs = Math.max(nowUs, this.#standsUntilUs);
+    return this.#freeUs.reduce((sum, freeUs) => sum + Math.max(0, freeUs - fromUs), 0);
+  }
+}
+
+/*
+ * How cold a machine is. While it is idle, other processes take its caches, so its next work is
+ * slower. `missing` is the processor time that it takes to fill them again:
+ *
+ *     idle for t    missing grows with the square root of the time, about as was measured:
+ *                   missing² = missing² + refill² × t, up to that of a machine idle for `longest`
+ *     work of w     refilled = missing (1 - e^(-w / warming)); takes this time in addition;
+ *                   missing = missing - refilled
+ *
+ * On a shared machine a lone document takes four times the processor time of one among many. The
+ * costs of operations are those of a busy machine.
+ */
+
+export type Idle = Calibration['idle'];
+
+/** A machine that is always as fast as when it is busy. */
+export const ALWAYS_WARM: Idle = { refillUs: 0, longestMs: 1, warmingUs: 1 };
+
+export class Warmth {
+  /** Processor time that work has taken in addition. */
+  extraUs = 0;
+  readonly #idle: Idle;
+  #missingUs = 0;
+
+  constructor(idle: Idle) {
+    this.#idle = idle;
+  }
+
+  get isConstant(): boolean {
+    return this.#idle.refillUs === 0;
+  }
+
+  /** Processor time of work that usually takes `us`, on a machine that was idle for `idleUs`. */
+  workUs(us: number, idleUs: number): number {
+    if (this.isConstant) return us;
+    const { refillUs, longestMs, warmingUs } = this.#idle;
+    const idleMs = (this.#missingUs / refillUs) ** 2 + idleUs / 1000;
+    const missingUs = refillUs * Math.sqrt(Math.min(longestMs, idleMs));
+    const refilledUs = missingUs * refilledShare(us, warmingUs);
+    this.#missingUs = missingUs - refilledUs;
+    this.extraUs += refilledUs;
+    return us + refilledUs;
+  }
+}
+
+/** A piece of work alone, after a warm machine was idle. */
+export interface Alone {
+  readonly idleMs: number;
+  readonly us: number;
+}
+
+/** The processor time that such a piece of work takes in addition. */
+export function extraUs({ refillUs, longestMs, warmingUs }: Idle, { idleMs, us }: Alone): number {
+  return refillUs * Math.sqrt(Math.min(longestMs, idleMs)) * refilledShare(us, warmingUs);
+}
+
+function refilledShare(us: number, warmingUs: number): number {
+  return 1 - Math.exp(-us / warmingUs);
 }

@@ -1,4 +1,5 @@
 /** `./run.sh bench:cluster`: figures of the paper on its own cluster, in virtual time. */
+import { sum } from 'simple-statistics';
 import {
   choice,
   counted,
@@ -12,9 +13,9 @@ import {
   text,
 } from '#harness';
 import { type FindingsParts, formatCount, UsageError } from '#results';
-import { parametersOf } from '../harness/parameters.ts';
-import { rounded } from '../harness/statistics/rounded.ts';
-import { batchCurves } from './batch/figure-7-batch.ts';
+import { parametersOf } from '../harness/experiment/plan.ts';
+import { rounded } from '../harness/statistics.ts';
+import { batchCurves } from './batch/cycles.ts';
 import { calibrationNames, type LoadedCalibration, loadCalibration } from './calibration/load.ts';
 import { figure7Findings } from './figure-7/findings.ts';
 import {
@@ -24,17 +25,23 @@ import {
   measureFigure7,
   type RatePoint,
   repositoryOf,
+  varyFigure7,
 } from './figure-7/measure.ts';
-import { varyFigure7 } from './figure-7/sensitivity.ts';
 import { figure8Findings } from './figure-8/findings.ts';
-import { CASES, type Figure8Plan, type MeasuredCase, measureCase } from './figure-8/measure.ts';
-import { varyFigure8, type Variation } from './figure-8/sensitivity.ts';
+import {
+  CASES,
+  type Figure8Plan,
+  measureCase,
+  type MeasuredCase,
+  type Variation,
+  varyFigure8,
+} from './figure-8/measure.ts';
 import { simulateFigure9 } from './figure-9/figure-9.ts';
 import { simulateFigure10, variantsOf } from './figure-10/figure-10.ts';
 import { simulateOracle } from './oracle/oracle.ts';
 import { measureCosts } from './measured-costs/measured-costs.ts';
 import { simulateScanners } from './scanners/scanners.ts';
-import { secondsOf, type Size, SIZES } from './sizes.ts';
+import { secondsOf, type ClusterSize, SIZES } from './sizes.ts';
 import { simulateValidation } from './validation/validate.ts';
 
 const VIRTUAL = {
@@ -196,7 +203,7 @@ await runExperiment(
 );
 
 type Sized7 = Omit<Figure7Plan, 'calibration' | 'warmUp' | 'seconds'> &
-  Pick<Size, 'times' | 'isVaried'>;
+  Pick<ClusterSize, 'times' | 'isVaried'>;
 
 /** The calibration at whose costs a figure is simulated; none for costs that are measured here. */
 function calibrationOf(options: {
@@ -209,7 +216,7 @@ function calibrationOf(options: {
 
 /** The options and the part of the size that decide what a figure measures. */
 function sizeOf(
-  options: Size & {
+  options: ClusterSize & {
     readonly figure: Figure;
     readonly concurrency: number;
     readonly scanRest: number;
@@ -233,7 +240,7 @@ function sizeOf(
 }
 
 /** Without a document there is no latency, and nothing to check. */
-function refuseTooSlow(options: Pick<Size, 'machines' | 'rates' | 'times'>): void {
+function refuseTooSlow(options: Pick<ClusterSize, 'machines' | 'rates' | 'times'>): void {
   const { machines, rates, times } = options;
   const slow = rates.find((rate) => measuredDocuments({ machines, ...times }, rate) < 1);
   if (slow === undefined) return;
@@ -292,7 +299,7 @@ function inWords({ rate, repository, result }: RatePoint): string {
 }
 
 async function simulateFigure8(
-  options: Pick<Size, 'figure8' | 'isVaried'> & {
+  options: Pick<ClusterSize, 'figure8' | 'isVaried'> & {
     readonly seed: number;
     readonly loaded: LoadedCalibration;
   },
@@ -324,7 +331,7 @@ async function simulateFigure8(
 
 /** Not in the record: another machine would not repeat it. */
 function speedWords({ name, usage, cpuSeconds }: MeasuredCase): string {
-  const answered = Object.values(usage.calls).reduce((sum, calls) => sum + calls.answered, 0);
+  const answered = sum(Object.values(usage.calls).map((calls) => calls.answered));
   const speed = formatCount(rounded(answered / cpuSeconds, 3) ?? 0);
   return `${name}: ${speed} operations of the store are simulated in a second of processor time`;
 }

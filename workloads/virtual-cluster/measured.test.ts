@@ -1,9 +1,18 @@
 /** Which records of this machine count: those whose settings the virtual cluster has as well. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { REFERENCE_FOLDER, type RunRecord } from '#results';
-import { measuredBrokerage, measuredCrawl, newest, runsIn } from './measured.ts';
-import { measuredCores, measuredRatios, measuredRecovery } from './measured-series.ts';
+import { REFERENCE_FOLDER, type ResultSeries, type RunRecord } from '#results';
+import {
+  measuredBatchSeconds,
+  measuredBrokerage,
+  measuredCores,
+  measuredCrawl,
+  measuredLatencies,
+  measuredRatios,
+  measuredRecovery,
+  newest,
+  runsIn,
+} from './measured.ts';
 
 const RUNS = runsIn([REFERENCE_FOLDER]);
 
@@ -121,16 +130,53 @@ test('a run whose check failed does not count', () => {
   assert.equal(newest([failed, ...RUNS], 'failover', () => true)?.runId, record.runId);
 });
 
-test('a crawl with a failed check of a point, or of the real pages, does not count', () => {
-  const counted = measuredCrawl('embedded', RUNS);
-  const record = newest(RUNS, 'crawl-rate', ({ runId }) => runId === counted?.runId);
-  assert.ok(record?.crawl != null);
-  const check = { passed: false, detail: 'a document was in a wrong cluster' };
-  const points = record.points.map((point) =>
-    point.verdict === 'saturated' ? { ...point, check, latency: null } : point,
-  );
-  for (const failure of [{ points }, { crawl: { ...record.crawl, check } }]) {
-    const failed: RunRecord = { ...record, runId: 'failed', ...failure };
-    assert.equal(measuredCrawl('embedded', [failed, ...RUNS])?.runId, counted?.runId);
+/* What this machine measured, next to the virtual cluster: the runs of the reference. */
+
+/** The user's own runs may be of any load, so they are left out. */
+const SERIES_RUNS = runsIn([REFERENCE_FOLDER]);
+
+function named(all: readonly ResultSeries[], name: string): readonly { x: number; y: number }[] {
+  const found = all.find((one) => one.name === name);
+  assert.ok(found !== undefined && found.points.length > 0, name);
+  return found.points;
+}
+
+test('a document waits one to two batch runs for MapReduce, and a small part of one for Percolator', () => {
+  const seconds = measuredBatchSeconds(SERIES_RUNS) ?? Number.NaN;
+  const latencies = measuredLatencies(SERIES_RUNS);
+  for (const { y } of named(latencies, 'this machine, MapReduce')) {
+    assert.ok(y > seconds && y < 2 * seconds, `${y} of ${seconds} s`);
   }
+  const [first] = named(latencies, 'this machine, Percolator');
+  assert.ok(first !== undefined && first.y < seconds / 20);
+});
+
+test('ratios are at the place of their operation, and those of a second store next to it', () => {
+  const ratios = measuredRatios(
+    new Map([
+      ['read', 1],
+      ['write', 2],
+    ]),
+    SERIES_RUNS,
+  );
+  const [embedded, other] = ratios;
+  assert.deepEqual(
+    embedded?.points.map(({ x }) => x),
+    [1, 2],
+  );
+  assert.deepEqual(
+    other?.points.map(({ x }) => x),
+    [1.1, 2.1],
+  );
+  assert.ok(ratios.every(({ points }) => points.every(({ y }) => y > 0 && y < 1)));
+});
+
+test('cores grow with the load, and before a kill all that arrives is completed', () => {
+  const cores = named(measuredCores(SERIES_RUNS), 'this machine, Percolator');
+  assert.ok((cores.at(-1)?.y ?? 0) > (cores[0]?.y ?? Infinity));
+  const recovery = named(measuredRecovery(SERIES_RUNS), 'this machine, HBase');
+  const before = recovery.filter(({ x }) => x < 0).map(({ y }) => y);
+  const mean = before.reduce((sum, y) => sum + y, 0) / before.length;
+  assert.ok(before.length > 10 && mean > 90 && mean < 110, String(mean));
+  assert.ok(recovery.some(({ x, y }) => x >= 0 && y < 50));
 });

@@ -1,15 +1,21 @@
 /** What runs on this machine measured: the newest ones, or else those of the reference. */
 import { median } from 'simple-statistics';
-import type { DatabaseOptions } from './cluster.ts';
-import type { Scale } from '../brokerage/model/scale.ts';
 import {
+  BATCH_RUN,
+  dots,
   findRuns,
+  line,
   numberIn,
   type Point,
+  pointsOf,
   REFERENCE_FOLDER,
+  type ResultSeries,
   type RunRecord,
   RUNS_FOLDER,
+  series,
 } from '#results';
+import type { Scale } from '../brokerage/model/scale.ts';
+import type { DatabaseOptions } from './cluster.ts';
 
 /** A run of bench:crawl-rate with the settings that are simulated: one process, no batches. */
 export interface MeasuredCrawl {
@@ -52,26 +58,28 @@ export function measuredCrawl(
   on: 'embedded' | 'hbase',
   runs: readonly RunRecord[] = runsHere(),
 ): MeasuredCrawl | null {
-  const record = newest(runs, 'crawl-rate', ({ points, parameters }) => {
+  const record = newest(runs, 'crawl-rate', (one) => {
+    const { parameters } = one;
     const { store = 'embedded', processes, scanners = 1 } = parameters;
     const { batching = 'off', prefetch = 'off' } = parameters;
     const isPlain = batching === 'off' && prefetch === 'off' && scanners === 1;
     const isHere = store === on && processes === undefined && isPlain;
-    return isHere && points.some(({ system, latency }) => system === 'percolator' && latency);
+    return (
+      isHere && pointsOf(one).some(({ system, latency }) => system === 'percolator' && latency)
+    );
   });
   if (record === null) return null;
-  const { parameters, runId, mapreduceModel } = record;
-  const { batch = 'local' } = parameters;
-  const model = batch === 'local' ? mapreduceModel : null;
+  const { parameters, runId } = record;
+  const isOurBatch = (parameters['batch'] ?? 'local') === 'local';
   return {
     runId,
     store: on,
     repository: Number(parameters['repository']),
     documentBytes: Number(parameters['documentBytes']),
     concurrency: Number(parameters['concurrency']),
-    points: record.points.filter(({ system }) => system === 'percolator'),
-    batch: record.points.filter(({ system }) => system === 'mapreduce' && batch === 'local'),
-    batchRunSeconds: model && model.fixedSeconds + model.perRepositorySeconds,
+    points: pointsOf(record).filter(({ system }) => system === 'percolator'),
+    batch: pointsOf(record).filter(({ system }) => system === 'mapreduce' && isOurBatch),
+    batchRunSeconds: isOurBatch ? numberIn(record, 'repository', 'value', BATCH_RUN) : null,
   };
 }
 
@@ -150,11 +158,11 @@ function pacedLoads(record: RunRecord): readonly PacedLoad[] {
 }
 
 /** The rows of a table by the names of its columns; none if there is no such table. */
-export function rowsOf(
+function rowsOf(
   { findings }: RunRecord,
   tableName: string,
 ): readonly Readonly<Record<string, unknown>>[] {
-  const table = findings?.tables.find(({ name }) => name === tableName);
+  const table = findings.tables.find(({ name }) => name === tableName);
   if (table === undefined) return [];
   const { columns, rows } = table;
   return rows.map((cells) => Object.fromEntries(columns.map((column, i) => [column, cells[i]])));
@@ -163,7 +171,7 @@ export function rowsOf(
 let here: readonly RunRecord[] | undefined;
 
 /** The user's runs, newest first, before those of the reference. */
-export function runsHere(): readonly RunRecord[] {
+function runsHere(): readonly RunRecord[] {
   // Read once: figures ask for them after each of their points.
   here ??= runsIn([RUNS_FOLDER, REFERENCE_FOLDER]);
   return here;
@@ -186,13 +194,107 @@ export function newest(
       record.experiment === experiment &&
       record.state === 'finished' &&
       record.profile !== 'smoke' &&
-      hasPassed(record) &&
+      record.findings.check.passed &&
       isUsable(record),
   );
   return found ?? null;
 }
 
-/** A run of crawl rates has no findings, but a check for each of its points. */
-function hasPassed({ findings, crawl, points }: RunRecord): boolean {
-  return [findings, crawl, ...points].every((part) => part?.check.passed !== false);
+/*
+ * What this machine measured, as series for the charts of the virtual cluster: one store and a few
+ * processes on one machine next to hundreds of machines. Empty where nothing has been measured.
+ */
+
+type Runs = readonly RunRecord[];
+
+/** Medians in seconds by crawl rate (figure 7). */
+export function measuredLatencies(runs: Runs = runsHere()): readonly ResultSeries[] {
+  const measured = measuredCrawl('embedded', runs);
+  if (measured === null) return [];
+  return [...latencies('Percolator', measured.points), ...latencies('MapReduce', measured.batch)];
+}
+
+/** Seconds of one batch over the whole repository here; null if that is not known. */
+export function measuredBatchSeconds(runs: Runs = runsHere()): number | null {
+  return measuredCrawl('embedded', runs)?.batchRunSeconds ?? null;
+}
+
+/**
+ * Percolator relative to the raw store, at the place of each operation (figure 8): a series for
+ * each store. Measured with the settings that are simulated: one process, no batches, on the disk.
+ */
+export function measuredRatios(
+  places: ReadonlyMap<string, number>,
+  runs: Runs = runsHere(),
+): readonly ResultSeries[] {
+  const record = newest(runs, 'micro', ({ parameters }) => {
+    const { store, processes = 0, batching = 'off', prefetch = 'off', noFsync } = parameters;
+    const isPlain = processes === 0 && batching === 'off' && prefetch === 'off';
+    return String(store).includes('embedded') && isPlain && noFsync !== true;
+  });
+  const rows = record === null ? [] : rowsOf(record, 'figure-8');
+  const byStore = Map.groupBy(rows, ({ store }) => String(store));
+  byStore.delete('paper');
+  return [...byStore].flatMap(([store, ofStore], i) => {
+    const compared = ofStore.flatMap((row) => {
+      const place = places.get(String(row['operation']));
+      return place === undefined ? [] : [{ row, place }];
+    });
+    return series(compared, ({ place }) => ({ x: place + 0.1 * i }), [
+      dots(nameHere(store), 'other', ({ row: { relative, low, high } }) =>
+        typeof relative === 'number' ? { y: relative, low: bound(low), high: bound(high) } : null,
+      ),
+    ]);
+  });
+}
+
+function bound(value: unknown): number | null {
+  return typeof value === 'number' ? value : null;
+}
+
+/**
+ * Cores by Trade-Results per second (figure 9), of loads that the store kept up with. Empty where
+ * the system does not tell the processor time of a process.
+ */
+export function measuredCores(runs: Runs = runsHere()): readonly ResultSeries[] {
+  const paced = measuredBrokerage(runs)?.paced ?? [];
+  return series(paced, ({ tradesPerSecond }) => ({ x: tradesPerSecond }), [
+    line(nameHere('Percolator'), 'other', ({ tradesPerSecond, cpuMs }) =>
+      cpuMs === null ? null : (cpuMs / 1000) * tradesPerSecond,
+    ),
+  ]).filter(({ points }) => points.length > 0);
+}
+
+/** By second since the kill, transactions completed in % of those that arrived (figure 10). */
+export function measuredRecovery(runs: Runs = runsHere()): readonly ResultSeries[] {
+  const record = newest(
+    runs,
+    'failover',
+    ({ parameters: { kill, pause } }) => kill === 'region-servers' && pause !== true,
+  );
+  if (record === null) return [];
+  const killed = Number(record.parameters['before']);
+  // A second in which none arrived says nothing.
+  const seconds = rowsOf(record, 'seconds').filter(({ arrived }) => Number(arrived) > 0);
+  return series(seconds, ({ second }) => ({ x: Number(second) - killed }), [
+    line(nameHere('HBase'), 'other', ({ arrived, completed }) => {
+      return (100 * Number(completed)) / Number(arrived);
+    }),
+  ]);
+}
+
+type MeasuredRate = Pick<Point, 'ratePercentPerHour' | 'latency' | 'verdict'>;
+
+function latencies(what: string, points: readonly MeasuredRate[]): readonly ResultSeries[] {
+  const known = points.flatMap(({ ratePercentPerHour, latency, verdict }) =>
+    latency === null || verdict !== 'sustained' ? [] : [{ ratePercentPerHour, ...latency }],
+  );
+  return series(known, ({ ratePercentPerHour: x, count: samples }) => ({ x, samples }), [
+    line(nameHere(what), 'other', ({ medianMs }) => medianMs / 1000),
+  ]);
+}
+
+/** The name of a series. */
+function nameHere(what: string): string {
+  return `this machine, ${what}`;
 }

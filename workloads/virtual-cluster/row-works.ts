@@ -11,9 +11,8 @@ import type {
   RowRange,
 } from '../../engine/bigtable/index.ts';
 import { RowWork } from './call.ts';
-import { compareKeys } from './key-order.ts';
+import { bytesOf, compareKeys } from '../verification/world/table.ts';
 import type { Storage } from './storage.ts';
-import { bytesOf } from './table-data.ts';
 import type { Tablet } from './tablets.ts';
 
 /** A filter on the wire. */
@@ -48,7 +47,6 @@ export class ReadWork extends RowWork {
 
   serve(storage: Storage): void {
     const data = storage.table(this.table);
-    for (const { family } of this.#filters) data.requireFamily(family);
     this.#found = data.readRow(this.row, this.#filters);
     countCells(this, this.#found);
   }
@@ -71,7 +69,7 @@ export interface Scanned {
   readonly next: string | undefined;
 }
 
-export interface Scan {
+export interface TabletScan {
   readonly table: string;
   readonly range: RowRange & { readonly limit: number };
   readonly filters: readonly CellFilter[];
@@ -83,7 +81,7 @@ export class ScanWork extends RowWork {
   readonly #settlers: Settlers<Scanned>;
   #scanned: Scanned = { rows: [], next: undefined };
 
-  constructor({ table, range, filters }: Scan, settlers: Settlers<Scanned>) {
+  constructor({ table, range, filters }: TabletScan, settlers: Settlers<Scanned>) {
     // Start and end, taken to be equally long.
     const bytes = 2 * (range.start?.length ?? 0) + FILTER_BYTES * filters.length;
     super(table, range.start ?? '', { cells: 0, bytes });
@@ -94,7 +92,6 @@ export class ScanWork extends RowWork {
 
   serve(storage: Storage, tablet: Tablet): void {
     const data = storage.table(this.table);
-    for (const { family } of this.#filters) data.requireFamily(family);
     const next = storage.tablets.endOf(tablet);
     const { end = next, limit, start } = this.#range;
     const until =
@@ -130,11 +127,8 @@ export class ConditionalWork extends RowWork {
   }
 
   serve(storage: Storage): void {
-    const { anyOf, ifFound = [], ifNotFound = [] } = this.#conditional;
+    const { ifFound = [], ifNotFound = [] } = this.#conditional;
     const data = storage.table(this.table);
-    for (const { family } of anyOf) data.requireFamily(family);
-    for (const { family } of ifFound) data.requireFamily(family);
-    for (const { family } of ifNotFound) data.requireFamily(family);
     this.#found = data.checkAndMutateRow(this.#conditional);
     storage.observe?.(this.table, this.row, this.#found ? ifFound : ifNotFound);
   }
@@ -161,7 +155,6 @@ export class MutateWork extends RowWork {
 
   serve(storage: Storage): void {
     const data = storage.table(this.table);
-    for (const { family } of this.#mutations) data.requireFamily(family);
     data.mutateRow(this.row, this.#mutations);
     storage.observe?.(this.table, this.row, this.#mutations);
   }

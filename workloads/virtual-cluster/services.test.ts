@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Calibration } from './calibration/calibration.ts';
-import { Cluster, type Machine } from './cluster.ts';
+import { VirtualCluster, type Machine } from './cluster.ts';
 import { PAPER, withoutCosts } from './testing.ts';
 
 const RANGE = { table: 't', from: 'a', to: 'b' };
@@ -17,9 +17,9 @@ const SLOW: Calibration = {
 /** A story on a cluster with two clients, whose oracle has its lease. */
 async function tell(
   calibration: Calibration,
-  story: (cluster: Cluster, clients: readonly [Machine, Machine]) => Promise<void>,
+  story: (cluster: VirtualCluster, clients: readonly [Machine, Machine]) => Promise<void>,
 ): Promise<void> {
-  const cluster = new Cluster({ calibration, seed: 1, tabletServers: 1 });
+  const cluster = new VirtualCluster({ calibration, seed: 1, tabletServers: 1 });
   const clients = [cluster.addMachine('client'), cluster.addMachine('client')] as const;
   await cluster.run(async () => {
     await cluster.clock.sleep(100);
@@ -28,7 +28,10 @@ async function tell(
 }
 
 const SERVICES: Readonly<
-  Record<string, (cluster: Cluster, client: Machine) => { service: Machine; answer: unknown }>
+  Record<
+    string,
+    (cluster: VirtualCluster, client: Machine) => { service: Machine; answer: unknown }
+  >
 > = {
   'the oracle': ({ oracle, oracleMachine }, machine) => {
     const answer = oracle.clientOf({ machine, life: machine.life }).next();

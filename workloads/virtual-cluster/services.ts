@@ -149,7 +149,7 @@ export class LockService {
   }
 }
 
-interface Request<T> {
+interface ServiceRequest<T> {
   readonly caller: Caller;
   readonly service: Machine;
   readonly serviceUs: number;
@@ -169,7 +169,7 @@ interface Served {
   readonly finishUs: number;
 }
 
-function request<T>(storage: Storage, asked: Request<T>): Promise<T> {
+function request<T>(storage: Storage, asked: ServiceRequest<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     new ServiceCall(storage, asked, { resolve, reject }).send();
   });
@@ -177,14 +177,14 @@ function request<T>(storage: Storage, asked: Request<T>): Promise<T> {
 
 class ServiceCall<T> {
   readonly #storage: Storage;
-  readonly #asked: Request<T>;
+  readonly #asked: ServiceRequest<T>;
   readonly #settlers: { resolve: (value: T) => void; reject: (error: unknown) => void };
   /** When the service first refused it. */
   #refusedUs = Infinity;
 
   constructor(
     storage: Storage,
-    asked: Request<T>,
+    asked: ServiceRequest<T>,
     settlers: { resolve: (value: T) => void; reject: (error: unknown) => void },
   ) {
     this.#storage = storage;

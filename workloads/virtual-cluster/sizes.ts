@@ -1,17 +1,18 @@
 /** The sizes of bench:cluster, and guesses of how long they take on one core. */
+import { sum } from 'simple-statistics';
 import type { Sizes } from '#harness';
 import { type Figure7Plan, repositoryOf } from './figure-7/measure.ts';
 import type { Figure8Plan } from './figure-8/measure.ts';
 import { type Figure9Plan, VARIED_TRADE_RESULTS } from './figure-9/figure-9.ts';
 import type { Figure10Plan } from './figure-10/figure-10.ts';
 import type { OraclePlan } from './oracle/oracle.ts';
-import { PAUSES_MS } from './measured-costs/idle.ts';
+import { PAUSES_MS } from './measured-costs/operations.ts';
 import type { MeasuredCostsPlan } from './measured-costs/measured-costs.ts';
 import { MODES, type ScannersPlan } from './scanners/scanners.ts';
 import type { ValidationPlan } from './validation/validate.ts';
 
 /** Times are virtual, except those of `costs`. */
-export interface Size {
+export interface ClusterSize {
   readonly machines: number;
   readonly rates: readonly number[];
   readonly repositories: readonly [number, number];
@@ -29,7 +30,7 @@ export interface Size {
 
 const COSTS = { rows: 1_000_000, brokerage: 'quick' } as const;
 
-export const SIZES: Sizes<Size> = {
+export const SIZES: Sizes<ClusterSize> = {
   smoke: {
     machines: 6,
     rates: [10, 20, 300],
@@ -140,7 +141,7 @@ const CAPACITY_VARIATIONS = 70;
 const CAPACITY_SECONDS = 16;
 
 export function secondsOf(
-  options: Omit<Size, 'machines' | 'rates' | 'repositories'> &
+  options: Omit<ClusterSize, 'machines' | 'rates' | 'repositories'> &
     Pick<Figure7Plan, 'machines' | 'rates'> & { readonly figure: string },
   jobs: number,
 ): number {
@@ -156,8 +157,8 @@ export function secondsOf(
     figure === '10'
       ? FIGURE_10_VARIANTS * load * (before + after)
       : figure9.loads.reduce(
-          (sum, one) =>
-            sum +
+          (total, one) =>
+            total +
             (1 + one / LARGE_LOAD) * (one * figure9.warmUp + Math.max(one, figure9.tradeResults)),
           isVaried ? 2 * VARIATIONS * VARIED_TRADE_RESULTS : 0,
         );
@@ -170,17 +171,16 @@ function figure7Seconds(
     rates,
     times,
     isVaried,
-  }: Pick<Size, 'times' | 'isVaried'> & Pick<Figure7Plan, 'machines' | 'rates'>,
+  }: Pick<ClusterSize, 'times' | 'isVaried'> & Pick<Figure7Plan, 'machines' | 'rates'>,
   jobs: number,
 ): number {
   const perPercent = repositoryOf(machines) / 100 / 3600;
-  const documents =
-    rates.reduce((sum, rate) => sum + rate, 0) * perPercent * (times.warmUp + times.seconds);
+  const documents = sum(rates) * perPercent * (times.warmUp + times.seconds);
   const varied = isVaried ? CAPACITY_VARIATIONS * CAPACITY_SECONDS : 0;
   return 10 + (documents / DOCUMENTS_PER_SECOND + varied) / jobs;
 }
 
-function figure8Seconds({ figure8, isVaried }: Pick<Size, 'figure8' | 'isVaried'>): number {
+function figure8Seconds({ figure8, isVaried }: Pick<ClusterSize, 'figure8' | 'isVaried'>): number {
   const operations = (figure8.warmUp + figure8.seconds) * FIGURE_8_OPERATIONS + 4 * figure8.rows;
   const varied = isVaried ? VARIATIONS * FIGURE_8_VARIATION : 0;
   return 2 + (operations + varied) / OPERATIONS_PER_SECOND;
@@ -189,12 +189,12 @@ function figure8Seconds({ figure8, isVaried }: Pick<Size, 'figure8' | 'isVaried'
 /** Some thirty cases, in real time. */
 function costsSeconds(plan: MeasuredCostsPlan): number {
   const { rows, rounds, operations, afterPauses, documents, seconds } = plan;
-  const pausesMs = 3 * PAUSES_MS.reduce((sum, ms) => sum + ms, 0);
+  const pausesMs = 3 * sum(PAUSES_MS);
   const ofRound = (30 * operations) / 20_000 + (afterPauses * pausesMs) / 1000;
   return 5 + rows / 20_000 + rounds * ofRound + documents / 2_000 + 2 * seconds;
 }
 
 /** For some six crawl rates, the highest of them up to five times, and for two loads. */
-function validationSeconds({ documents, tradeResults }: Size['validation']): number {
+function validationSeconds({ documents, tradeResults }: ClusterSize['validation']): number {
   return 15 + (10 * documents) / DOCUMENTS_PER_SECOND + (2.5 * tradeResults) / TRADES_PER_SECOND;
 }

@@ -1,15 +1,13 @@
 /**
- * What all clients of the virtual Bigtable share: its tables, where their tablets are, the costs,
- * and the counts.
+ * What all clients of the virtual Bigtable share: its tables, where their tablets are, the log of
+ * each server, the costs, and the counts.
  */
-import { PercolatorError, type Random } from '#engine/base';
+import type { Random } from '#engine/base';
 import type { Mutation, TableSchema } from '../../engine/bigtable/index.ts';
+import type { EventLoop } from '../verification/world/event-loop.ts';
+import { type Background, type TableData, TableSet } from '../verification/world/table.ts';
 import type { Costs, OperationKind } from './costs.ts';
-import type { EventLoop } from './event-loop.ts';
-import { GroupLog } from './group-log.ts';
-import { compareKeys } from './key-order.ts';
 import type { Machine } from './machine.ts';
-import { type Background, TableData } from './table-data.ts';
 import { ColdBlocks, type Tablet, Tablets } from './tablets.ts';
 
 /** Of the calls of one kind. */
@@ -47,7 +45,7 @@ export class Storage {
   readonly costs: Costs;
   readonly servers: readonly Machine[];
   readonly tablets: Tablets;
-  readonly tables: Map<string, TableData> = new Map();
+  readonly tables: TableSet = new TableSet();
   readonly counts: Record<OperationKind, CallCounts> = {
     read: noCalls(),
     mutate: noCalls(),
@@ -98,14 +96,8 @@ export class Storage {
 
   /** @throws TABLE_MISMATCH if it exists with other families or splits */
   createTable(name: string, schema: TableSchema): void {
-    const wanted = normalized(schema);
-    const existing = this.tables.get(name);
-    if (existing === undefined) {
-      this.tables.set(name, new TableData(wanted));
-      this.tablets.create(name, wanted.splits ?? []);
-    } else if (JSON.stringify(existing.schema) !== JSON.stringify(wanted)) {
-      throw new PercolatorError('TABLE_MISMATCH', `table ${name} exists with another schema`);
-    }
+    const made = this.tables.create(name, schema);
+    if (made !== undefined) this.tablets.create(name, made.schema.splits ?? []);
   }
 
   dropTable(name: string): void {
@@ -115,9 +107,7 @@ export class Storage {
 
   /** @throws TABLE_NOT_FOUND */
   table(name: string): TableData {
-    const table = this.tables.get(name);
-    if (table !== undefined) return table;
-    throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${name}`);
+    return this.tables.require(name);
   }
 
   /** Rows that have not been touched are made by `background`, and have this many bytes in all. */
@@ -171,10 +161,90 @@ function noCalls(): CallCounts {
   return { ...calls, latencyUs: 0, serverUs: 0, clientUs: 0, misses: 0 };
 }
 
-/** Schemas are compared as sets. */
-function normalized({ families, splits = [] }: TableSchema): TableSchema {
-  return {
-    families: [...new Set(families)].toSorted(compareKeys),
-    splits: [...new Set(splits)].toSorted(compareKeys),
-  };
+/*
+ * The log of a store in one process, whose main thread does all the work but syncing: what is
+ * written while a group is on its way to the disk is the next group, and shares its costs.
+ *
+ *     mutations ─▶ gathered ─▶ group: the thread, other threads, the wait for the disk ─▶ answered
+ *                     ▲                                                                │
+ *                     └── more of them come until the thread hears of it, which is ◀───┘
+ *                         when it has nothing else to do
+ *
+ * So the busier the thread, the larger the groups. As in the embedded store (row-store.ts), a group
+ * of provisional mutations alone waits for no disk, and takes none of the other threads. A group
+ * waits longer for a disk that was idle before.
+ */
+
+/** A call that waits for the log. */
+interface GroupedMutation {
+  readonly isProvisional: boolean;
+  readonly hear: (writtenUs: number) => void;
+}
+
+export class GroupLog {
+  /** Processor time of all groups, of the server's cores and of other threads. */
+  groupsUs = 0;
+  asideUs = 0;
+  readonly #loop: EventLoop;
+  readonly #costs: Costs;
+  readonly #server: Machine;
+  #gathered: GroupedMutation[] = [];
+  #isBusy = false;
+  /** When the disk had nothing more to do. */
+  #idleFromUs = 0;
+
+  constructor(loop: EventLoop, costs: Costs, server: Machine) {
+    this.#loop = loop;
+    this.#costs = costs;
+    this.#server = server;
+  }
+
+  /**
+   * `hear` is called with the moment when what has been applied by now is durable; or, if all that
+   * has gathered is provisional, when it is written.
+   */
+  add(isProvisional: boolean, hear: (writtenUs: number) => void): void {
+    this.#gathered.push({ isProvisional, hear });
+    if (this.#isBusy) return;
+    this.#isBusy = true;
+    this.#whenIdle(() => this.#write());
+  }
+
+  #write(): void {
+    const group = this.#gathered;
+    this.#gathered = [];
+    const isSynced = !group.every(({ isProvisional }) => isProvisional);
+    this.#loop.at(isSynced ? this.#sync() : this.#writeOnly(), {
+      happen: () =>
+        this.#whenIdle(() => {
+          if (this.#gathered.length > 0) this.#write();
+          else this.#isBusy = false;
+          for (const { hear } of group) hear(this.#loop.nowUs);
+        }),
+    });
+  }
+
+  /** Returns when the group will be durable. */
+  #sync(): number {
+    const { perGroupUs, perGroupAsideUs } = this.#costs.calibration.log;
+    this.groupsUs += perGroupUs;
+    this.asideUs += perGroupAsideUs;
+    const handedOverUs = this.#server.work(perGroupUs);
+    const waitUs = this.#costs.logWaitUs(handedOverUs - this.#idleFromUs);
+    this.#idleFromUs = handedOverUs + perGroupAsideUs + waitUs;
+    return this.#idleFromUs;
+  }
+
+  /** Returns when the group will be written. */
+  #writeOnly(): number {
+    const { perUnsyncedGroupUs } = this.#costs.calibration.log;
+    this.groupsUs += perUnsyncedGroupUs;
+    return this.#server.work(perUnsyncedGroupUs);
+  }
+
+  #whenIdle(happen: () => void): void {
+    const { idleUs } = this.#server.cores;
+    if (idleUs <= this.#loop.nowUs) happen();
+    else this.#loop.at(idleUs, { happen: () => this.#whenIdle(happen) });
+  }
 }

@@ -6,7 +6,7 @@
  */
 import { assert } from '#engine/base';
 import type { Machine } from './machine.ts';
-import { positionOf } from './table-data.ts';
+import { positionOf } from '../verification/world/table.ts';
 
 export interface Tablet {
   readonly table: string;

@@ -3,9 +3,9 @@ import path from 'node:path';
 import { type Bigtable, decorate } from '#engine';
 import type { Calibration } from './calibration/calibration.ts';
 import { type LoadedCalibration, loadCalibration } from './calibration/load.ts';
-import type { Cluster, Machine } from './cluster.ts';
+import type { VirtualCluster, Machine } from './cluster.ts';
 import { ClientStore } from './client-store.ts';
-import { ALWAYS_WARM } from './warmth.ts';
+import { ALWAYS_WARM } from './machine.ts';
 
 /** No call costs anything, and deaths are detected at once; sizes, batch and workloads stay. */
 export function withoutCosts(calibration: Calibration): Calibration {
@@ -50,7 +50,7 @@ export function keptCalibration(name: string): LoadedCalibration {
 export const PAPER: Calibration = loadCalibration('paper-2010').calibration;
 
 /** A client's store for code that knows nothing of virtual time: a call makes time run. */
-export function pumpedStore(cluster: Cluster, machine: Machine): Bigtable {
+export function pumpedStore(cluster: VirtualCluster, machine: Machine): Bigtable {
   const store = new ClientStore(cluster.storage, { machine, life: machine.life });
   let waiting = 0;
   let isRunning = false;

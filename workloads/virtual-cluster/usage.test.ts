@@ -1,15 +1,15 @@
 /** What a window says of a known load, and that its laws are asserted. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Cluster } from './cluster.ts';
+import { VirtualCluster } from './cluster.ts';
 import { PAPER } from './testing.ts';
 
 const CORES = 4;
 
-function calm(): Cluster {
+function calm(): VirtualCluster {
   const { cluster } = PAPER;
   const calibration = { ...PAPER, cluster: { ...cluster, workerCores: CORES } };
-  return new Cluster({ calibration, seed: 1, tabletServers: 2 });
+  return new VirtualCluster({ calibration, seed: 1, tabletServers: 2 });
 }
 
 test('a window has the share of time in which cores worked: all of a kind, and the busiest machine', async () => {
@@ -34,7 +34,7 @@ test('a window has the share of time in which cores worked: all of a kind, and t
   });
 });
 
-const TAMPERED: Readonly<Record<string, (cluster: Cluster) => void>> = {
+const TAMPERED: Readonly<Record<string, (cluster: VirtualCluster) => void>> = {
   'each call is answered, lost or in flight': ({ storage }) => void storage.counts.read.sent++,
   'machines do the work of the calls': ({ storage }) => {
     storage.counts.scan.serverUs += 1e6;

@@ -8,15 +8,15 @@
  *   - Little's law, if no call is in flight: the integral of the calls in flight is the sum of
  *     their latencies.
  */
+import { sum } from 'simple-statistics';
 import { assert } from '#engine/base';
 import type { Calibration } from './calibration/calibration.ts';
 import type { OperationKind } from './costs.ts';
-import type { EventLoop } from './event-loop.ts';
-import type { Machine, MachineKind } from './machine.ts';
+import type { EventLoop } from '../verification/world/event-loop.ts';
+import type { Machine, MachineKind, Station } from './machine.ts';
 import type { LockService, OracleService } from './services.ts';
-import type { Station } from './station.ts';
 import type { CallCounts, Storage } from './storage.ts';
-import { mean } from '../harness/statistics/mean.ts';
+import { meanOrZero } from '../harness/statistics.ts';
 
 /** The usage of all machines of one kind. */
 export interface KindUsage {
@@ -143,9 +143,9 @@ function usageOf(kind: MachineKind, machines: readonly Machine[], between: Betwe
   return {
     kind,
     machines: machines.length,
-    cores: mean(cores),
-    disks: mean(share((machine) => machine.disks)),
-    cards: mean(share(({ card }) => card)),
+    cores: meanOrZero(cores),
+    disks: meanOrZero(share((machine) => machine.disks)),
+    cards: meanOrZero(share(({ card }) => card)),
     coresMax: Math.max(...cores),
     coreWaitMeanUs: sum(ofCores.map(({ waitedUs }) => waitedUs)) / Math.max(1, arrivals),
   };
@@ -211,8 +211,4 @@ function assertLaws(cluster: Watched): void {
 
 function assertEqual(a: number, b: number, what: string): void {
   assert(Math.abs(a - b) <= ROUNDING * Math.max(1, a, b), `${what}: ${a} is not ${b}`);
-}
-
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
 }

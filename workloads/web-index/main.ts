@@ -28,12 +28,12 @@ import {
   textList,
   UsageError,
 } from '#harness';
-import { checkReadableFile } from '../harness/command-line/path-checks.ts';
-import { checkStoreName, provideStore } from '../harness/stores/index.ts';
-import { type Loaded, loadInProcess } from './loading/load.ts';
-import { LoadProgress } from './search-page/load-status.ts';
+import { checkReadableFile } from '../harness/command-line/surroundings.ts';
+import { checkStoreName, provideStore } from '../harness/stores.ts';
+import { type LoadReport, loadInProcess } from './loading/load.ts';
+import { LoadProgress } from './loading/load-status.ts';
 import { openSearchServer } from './search-page/search-server.ts';
-import { openIndexReader, openServingIndex } from './serving/index.ts';
+import { openIndexReader, openServingIndex } from './serving/sqlite-index.ts';
 
 const specification = {
   script: 'web-index',
@@ -143,13 +143,13 @@ function temporary(): DataFolder {
   return { path: folder, [Symbol.dispose]: remove };
 }
 
-function inWords({ captures, seconds, leftOut, parked }: Loaded, results: number): string {
+function inWords({ captures, seconds, leftOut, parked }: LoadReport, results: number): string {
   const left = leftOut === 0 ? '' : ` ${counted(leftOut, 'records')} left out.`;
   const failed = parked === 0 ? '' : ` Observers have given up on ${counted(parked, 'cells')}.`;
   return `${counted(captures, 'captures')} in ${seconds.toFixed(1)} s: ${counted(results, 'results')} can be found.${left}${failed}`;
 }
 
-function nothingRead(input: readonly string[], { leftOut }: Loaded): UsageError {
+function nothingRead(input: readonly string[], { leftOut }: LoadReport): UsageError {
   const files = input.map((file) => JSON.stringify(file)).join(' and ');
   return new UsageError(
     `--input must hold HTTP responses that can be read, but in ${files} there is none: ${counted(leftOut, 'records')} left out.`,

@@ -10,10 +10,11 @@ import { after, before, test } from 'node:test';
 import { brotliCompressSync, deflateRawSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { temporaryFolder } from '#engine/testing';
 import { visibleText } from '../crawl-rate/documents/visible-text.ts';
-import { readWarc } from '../crawl-rate/documents/warc.ts';
+import { readWarc } from '../crawl-rate/documents/warc-records.ts';
 import { describeDamage, indexOf, readCaptures } from './model/index.ts';
 import { warcRecord } from './model/warc.fixture.ts';
-import { openServingIndex, type ServingIndex } from './serving/index.ts';
+import { openServingIndex } from './serving/sqlite-index.ts';
+import type { ServingIndex } from './serving/serving-index.ts';
 
 type Bytes = string | Buffer;
 

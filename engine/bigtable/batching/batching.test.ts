@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { PercolatorError } from '../../base/index.ts';
 import { createMemoryBigtable, VirtualClock } from '../../testing/index.ts';
-import { batchBigtable } from '../batching.ts';
+import { batchBigtable } from './batching.ts';
 import { decorate } from '../decorate.ts';
 import type {
   Bigtable,
@@ -15,8 +15,7 @@ import type {
   Row,
   RowMutation,
 } from '../bigtable.ts';
-import type { BatchingCounters } from './counters.ts';
-import type { BatchingOptions } from './options.ts';
+import type { BatchingCounters, BatchingOptions } from './scheduler.ts';
 
 const TABLE = 't';
 const CELL = { family: 'data', qualifier: 'q' };

@@ -4,7 +4,7 @@
  */
 import { systemClock } from '../../base/index.ts';
 import { createMemoryBigtable, FaultyBigtable } from '../../testing/index.ts';
-import { batchBigtable } from '../batching.ts';
+import { batchBigtable } from './batching.ts';
 import { conformanceSuite } from '../conformance.ts';
 
 conformanceSuite('a batched store', async () => {

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { bytesOf, textOf } from '../../base/index.ts';
 import type { Bigtable, CellFilter, Manifest, Mutation, Row, TableSchema } from '../bigtable.ts';
 
 export type Open = () => Promise<Bigtable>;
@@ -64,7 +65,7 @@ export function set(
   timestamp: number,
   text = `${timestamp}`,
 ): Mutation {
-  return { kind: 'set', family, qualifier, timestamp, value: Buffer.from(text) };
+  return { kind: 'set', family, qualifier, timestamp, value: bytesOf(text) };
 }
 
 export function erase(family: string, qualifier: string, from: number, to: number): Mutation {
@@ -74,7 +75,7 @@ export function erase(family: string, qualifier: string, from: number, to: numbe
 export function describeCells(row: Row | undefined): readonly string[] {
   return (row?.cells ?? []).map(
     ({ family, qualifier, timestamp, value }) =>
-      `${family}:${qualifier}@${timestamp}=${Buffer.from(value).toString()}`,
+      `${family}:${qualifier}@${timestamp}=${textOf(value)}`,
   );
 }
 

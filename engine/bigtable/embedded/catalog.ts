@@ -4,7 +4,8 @@
  *
  * The keys of a table's rows begin with its id. Ids are never used again, so a drop removes the
  * table's entry here, and leaves its rows in the log: they go from the index, at once and whenever
- * the store is opened, and from the log when it is cleaned.
+ * the store is opened, and from the log when it is cleaned. Of a damaged catalog counts what is
+ * legible (`SalvagedCatalog`).
  */
 import { PercolatorError } from '../../base/index.ts';
 import type { TableSchema } from '../bigtable.ts';
@@ -87,4 +88,69 @@ function compareBytes(a: string, b: string): number {
 
 function sameSet(a: readonly string[], b: readonly string[]): boolean {
   return new Set(a).symmetricDifference(new Set(b)).size === 0;
+}
+
+/*
+ * A damaged store has the tables of its newest catalog that is intact, and what is legible of newer
+ * ones. An older catalog lacks the tables that were made since, and still has those that were
+ * dropped.
+ */
+
+/** As `JSON.stringify` writes an entry: damage somewhere else leaves it as it is. */
+const ENTRY =
+  /\{"id":\d+,"name":"(?:[^"\\]|\\.)*","families":\["(?:[^"\\]|\\.)*"(?:,"(?:[^"\\]|\\.)*")*\],"splits":\[[^\]]*\]\}/g;
+
+export class SalvagedCatalog {
+  #catalog = EMPTY_CATALOG;
+  /** Whether no newer one is known to be lost. */
+  #isNewest = false;
+  #texts: string[] = [];
+
+  /** A catalog that is intact, newer than all that were added before. */
+  add(catalog: Catalog): void {
+    this.#catalog = catalog;
+    this.#isNewest = true;
+    this.#texts = [];
+  }
+
+  /** What may hold a newer catalog, or parts of one. */
+  addDamaged(text: Buffer): void {
+    this.#texts.push(text.toString());
+  }
+
+  /** A newer one was there, and is lost. */
+  lose(): void {
+    this.#isNewest = false;
+  }
+
+  get isNewest(): boolean {
+    return this.#isNewest;
+  }
+
+  /** Tables whose entries are from damaged bytes, so that a name may be wrong. */
+  get doubtful(): readonly TableEntry[] {
+    if (this.#isNewest) return [];
+    const { tables } = this.#catalog;
+    const found = this.#texts.flatMap((text) => text.match(ENTRY) ?? []).flatMap(entryOf);
+    const newest = new Map(found.map((entry) => [entry.id, entry]));
+    for (const { id, name } of tables) {
+      newest.delete(id);
+      for (const one of newest.values()) if (one.name === name) newest.delete(one.id);
+    }
+    return [...newest.values()];
+  }
+
+  /** In an older one, no id counts as that of a dropped table. */
+  get catalog(): Catalog {
+    if (this.#isNewest) return this.#catalog;
+    return { nextId: 1, tables: [...this.#catalog.tables, ...this.doubtful] };
+  }
+}
+
+function entryOf(text: string): readonly TableEntry[] {
+  try {
+    return [JSON.parse(text) as TableEntry];
+  } catch {
+    return [];
+  }
 }

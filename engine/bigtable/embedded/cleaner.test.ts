@@ -5,8 +5,8 @@ import { createRandom } from '../../base/index.ts';
 import { SimulatedDisk } from '../../testing/index.ts';
 import type { Bigtable } from '../bigtable.ts';
 import type { DiskFile } from './disk.ts';
-import { openOnDisk } from './open-on-disk.ts';
-import { SIZES } from './sizes.ts';
+import { openOnDisk } from './open-embedded.ts';
+import { SIZES } from './log.ts';
 
 const ROWS = 500;
 const VALUE_BYTES = 1_000;

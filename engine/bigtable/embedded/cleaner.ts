@@ -8,7 +8,7 @@
  *     newest file   ... │ group
  *
  * It works in small steps, before a group is written, and only while the log is several times as
- * large as what it holds, or has too many files (sizes.ts); each byte of a group pays for a few
+ * large as what it holds, or has too many files (log.ts); each byte of a group pays for a few
  * bytes of cleaning. Bytes that the cleaner wrote itself do not count: otherwise, in a file that is
  * needed as a whole, each step would be four times as large as the one before it. So there is no
  * pause, and a log that does not grow is left alone.
@@ -17,14 +17,20 @@
  * go with its file, because no older record of that page is left; and the log alone, read from its
  * oldest file on, gives the whole store.
  */
-import { GroupReader } from './group-reader.ts';
+import {
+  damaged,
+  GROUP_BYTES,
+  GroupReader,
+  type LogRecord,
+  nameOfLog,
+  recordsOf,
+} from './record.ts';
 import { rowKeyOf } from './keys.ts';
 import { cellAt, placeAt, seekCell, withCell } from './page.ts';
-import { damaged, GROUP_BYTES, type LogRecord, nameOfLog, recordsOf } from './record.ts';
 import type { PendingPage, PendingRow } from './pending-row.ts';
 import type { Stored } from './row-pages.ts';
 
-/** The log may be larger than what it holds by this factor, and by an addition (sizes.ts). */
+/** The log may be larger than what it holds by this factor, and by an addition (log.ts). */
 const SIZE_FACTOR = 3;
 /**
  * Bytes that are read for each byte that was written. Larger: more work at once. Smaller: the log

@@ -1,7 +1,7 @@
 /**
  * Transactions and a collector on a disk whose power is cut. Prewrites, marks, second phases and
  * the place of the collector are provisional, so a cut may undo them: what was committed must be
- * there as a whole all the same, and what was not committed must not be there at all.
+ * still there as a whole, and what was not committed must not be there at all.
  *
  * Clients transfer money between accounts; each transfer also writes a row of its own. So the rows
  * of transfers say which have committed, and the accounts must show the sum of exactly these.
@@ -13,8 +13,8 @@ import { fsck } from '../../fsck.ts';
 import { openPercolator, type Percolator } from '../../percolator.ts';
 import { SimulatedDisk } from '../../testing/index.ts';
 import type { Bigtable } from '../bigtable.ts';
-import { openOnDisk } from './open-on-disk.ts';
-import { SIZES } from './sizes.ts';
+import { openOnDisk } from './open-embedded.ts';
+import { SIZES } from './log.ts';
 
 const ACCOUNTS = ['a', 'b', 'c', 'd', 'e'];
 const CLIENTS = 3;

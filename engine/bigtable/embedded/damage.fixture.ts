@@ -2,8 +2,8 @@
 import { createRandom, type Random } from '../../base/index.ts';
 import { SimulatedDisk } from '../../testing/index.ts';
 import type { Bigtable, CellFilter, Row } from '../bigtable.ts';
-import { openOnDisk } from './open-on-disk.ts';
-import { type Sizes, SIZES } from './sizes.ts';
+import { openOnDisk } from './open-embedded.ts';
+import { type Sizes, SIZES } from './log.ts';
 
 export const SMALL: Sizes = {
   ...SIZES,

@@ -20,7 +20,7 @@ import {
   SMALL,
   textOf,
 } from './damage.fixture.ts';
-import { openOnDisk } from './open-on-disk.ts';
+import { openOnDisk } from './open-embedded.ts';
 import { GROUP_BYTES, GroupWriter } from './record.ts';
 
 /** Writes one row so often that the cleaner comes to every file, unless it meets damage. */
@@ -142,7 +142,7 @@ test('an index that one process could not open does no harm later, whenever the 
  */
 async function isFound(files: Files, random: Random): Promise<boolean> {
   const disk = new SimulatedDisk({ random }, files);
-  const recentBytes = random.pick([0, 1e6]); // With 1e6, recent.ts reads the log in pieces.
+  const recentBytes = random.pick([0, 1e6]); // With 1e6, log-memory.ts reads the log in pieces.
   let found = false;
   let legible: readonly string[] = [];
   for (const readOnly of [true, false, true]) {

@@ -16,8 +16,8 @@ import { type DiskFailure, type DiskOperation, SimulatedDisk } from '../../testi
 import type { Bigtable, ConditionalRowMutation, RowMutation } from '../bigtable.ts';
 import type { Disk } from './disk.ts';
 import { openEmbedded } from './index.ts';
-import { openOnDisk } from './open-on-disk.ts';
-import { SIZES } from './sizes.ts';
+import { openOnDisk } from './open-embedded.ts';
+import { SIZES } from './log.ts';
 import { temporaryFolder } from '../../testing/temporary-folder.ts';
 
 const WRITE = fileURLToPath(new URL('write.fixture.ts', import.meta.url));

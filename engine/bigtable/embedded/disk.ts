@@ -6,13 +6,13 @@
  * A file is written once, from its start to its end. What was written survives a power failure
  * once the file, and the folder that holds its name, were synced.
  *
- * Names are changed only where this process is the owner (ownership.ts): each path goes through the
- * name that the owner has given to the folder.
+ * Names are changed only where this process is the owner (folder.ts): each path goes through the
+ * name that the owner has given to the folder. Who wants what is left of a damaged store reads
+ * through `lenientDisk`.
  */
 import fs from 'node:fs';
 import { dirname, join } from 'node:path';
-import { PercolatorError } from '../../base/index.ts';
-import { refused } from './disk-errors.ts';
+import { type ErrorCode, PercolatorError } from '../../base/index.ts';
 
 export interface DiskFile {
   size(): number;
@@ -75,7 +75,7 @@ class FolderDisk implements Disk {
     return fs.readdirSync(this.#folder);
   }
 
-  /** Looks first: opening what is no file may wait for ever, and reading it names no file. */
+  /** Looks first: opening what is no file may wait forever, and reading it names no file. */
   open(name: string): DiskFile {
     const path = join(this.#folder, name);
     if (fs.statSync(path).isFile()) return this.#file(name, 'r');
@@ -195,6 +195,12 @@ export async function syncFolder(folder: string): Promise<void> {
   }
 }
 
+/**
+ * Bytes that are written without a thread: to copy as many takes about as long as to wake one.
+ * Larger: a large group keeps readers waiting. Smaller: a small one costs several times as much.
+ */
+const COPIED_AT_ONCE = 2 ** 16;
+
 class UnsyncedFile implements DiskFile {
   protected readonly file: number;
 
@@ -225,8 +231,23 @@ class UnsyncedFile implements DiskFile {
     return read;
   }
 
-  /** In another thread: a writer that waits for no sync would keep other callers from running. */
-  async write(bytes: Uint8Array, position: number): Promise<void> {
+  /**
+   * Few bytes at once: the system only copies them into its cache, and a thread would cost ten
+   * times as much. Many in another thread, or the copying would keep other callers from running.
+   */
+  write(bytes: Uint8Array, position: number): Promise<void> | void {
+    if (bytes.length > COPIED_AT_ONCE) return this.#writeElsewhere(bytes, position);
+    this.writeHere(bytes, position);
+  }
+
+  protected writeHere(bytes: Uint8Array, position: number): void {
+    for (let written = 0; written < bytes.length;) {
+      const rest = bytes.length - written;
+      written += fs.writeSync(this.file, bytes, written, rest, position + written);
+    }
+  }
+
+  async #writeElsewhere(bytes: Uint8Array, position: number): Promise<void> {
     for (let written = 0; written < bytes.length;) {
       written += await new Promise<number>((resolve, reject) => {
         const rest = bytes.length - written;
@@ -252,13 +273,9 @@ class UnsyncedFile implements DiskFile {
 }
 
 class SyncedFile extends UnsyncedFile {
-  /** Synchronous: the system only copies the bytes into its cache. */
-  override write(bytes: Uint8Array, position: number): Promise<void> {
-    for (let written = 0; written < bytes.length;) {
-      const rest = bytes.length - written;
-      written += fs.writeSync(this.file, bytes, written, rest, position + written);
-    }
-    return Promise.resolve();
+  /** However many they are: the sync that follows takes longer. */
+  override write(bytes: Uint8Array, position: number): void {
+    this.writeHere(bytes, position);
   }
 
   override sync(): Promise<void> {
@@ -269,4 +286,126 @@ class SyncedFile extends UnsyncedFile {
       });
     });
   }
+}
+
+/* What an error of the disk means for its caller: whether to try again, and if not, why. */
+
+/** Until there is room: on the file system, or in the user's quota. */
+const FULL: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT']);
+/** Until an operator changes a path or its permissions. */
+const REFUSED: ReadonlySet<string> = new Set([
+  'EACCES',
+  'EPERM',
+  'EROFS',
+  'ENOENT',
+  'ENOTDIR',
+  'EISDIR',
+  'ELOOP',
+  'ENAMETOOLONG',
+]);
+const STAYING: ReadonlySet<ErrorCode> = new Set([
+  'STORE_DAMAGED',
+  'STORE_REFUSED',
+  'STORE_FULL',
+  'WRONG_DATABASE',
+]);
+
+/** The code for a failure that stays until its cause is fixed; otherwise STORE_UNAVAILABLE. */
+export function codeOf(cause: unknown): ErrorCode {
+  if (cause instanceof PercolatorError) {
+    return STAYING.has(cause.code) ? cause.code : 'STORE_UNAVAILABLE';
+  }
+  const { code = '' } = (cause ?? {}) as NodeJS.ErrnoException;
+  if (FULL.has(code)) return 'STORE_FULL';
+  return REFUSED.has(code) ? 'STORE_REFUSED' : 'STORE_UNAVAILABLE';
+}
+
+export function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return 'for a reason that is no error';
+  const isFull = codeOf(cause) === 'STORE_FULL' && !(cause instanceof PercolatorError);
+  return isFull ? `the disk is full: ${cause.message}` : cause.message;
+}
+
+/** Until what the sentence says is changed. */
+export function refused(what: string, cause?: unknown): PercolatorError {
+  return new PercolatorError('STORE_REFUSED', what, { cause });
+}
+
+/** For a process that had one store open, and finds another one in its place (P74). */
+export function anotherStore(): PercolatorError {
+  const what =
+    'another store is in its place than the one that this process had open: put that one back, or open again';
+  return new PercolatorError('WRONG_DATABASE', what);
+}
+
+/*
+ * Where a file cannot be read, its bytes are zeroes, a block at a time. The checksums then say what
+ * is lost, as they do for other damage.
+ */
+
+/** A bad sector costs no more than this. */
+const BLOCK_BYTES = 4_096;
+
+export function lenientDisk(disk: Disk): Disk {
+  return {
+    names: () => disk.names(),
+    open: (name) => new LenientFile(disk.open(name)),
+    create: (name) => disk.create(name),
+    rename: (from, to) => disk.rename(from, to),
+    remove: (name) => disk.remove(name),
+    sync: () => disk.sync(),
+    lost: (files) => disk.lost(files.map(([name, file]) => [name, unwrapped(file)])),
+    close: () => disk.close(),
+  };
+}
+
+class LenientFile implements DiskFile {
+  readonly file: DiskFile;
+
+  constructor(file: DiskFile) {
+    this.file = file;
+  }
+
+  size(): number {
+    return this.file.size();
+  }
+
+  read(target: Uint8Array, position: number): number {
+    try {
+      return this.file.read(target, position);
+    } catch {
+      for (let at = 0; at < target.length; at += BLOCK_BYTES) {
+        this.#readBlock(target.subarray(at, at + BLOCK_BYTES), position + at);
+      }
+      return Math.max(0, Math.min(target.length, this.size() - position));
+    }
+  }
+
+  write(bytes: Uint8Array, position: number): Promise<void> | void {
+    return this.file.write(bytes, position);
+  }
+
+  sync(): Promise<void> {
+    return this.file.sync();
+  }
+
+  truncate(size: number): void {
+    this.file.truncate(size);
+  }
+
+  close(): void {
+    this.file.close();
+  }
+
+  #readBlock(block: Uint8Array, position: number): void {
+    try {
+      this.file.read(block, position);
+    } catch {
+      block.fill(0);
+    }
+  }
+}
+
+function unwrapped(file: DiskFile): DiskFile {
+  return file instanceof LenientFile ? file.file : file;
 }

@@ -3,14 +3,14 @@
  * reopening, drops and listeners.
  */
 import assert from 'node:assert/strict';
-import { readdirSync } from 'node:fs';
+import fs, { readdirSync } from 'node:fs';
 import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Bigtable, RowMutation } from '../bigtable.ts';
 import { conformanceSuite } from '../conformance.ts';
 import { decorate } from '../decorate.ts';
-import { openEmbedded } from './index.ts';
+import { type EmbeddedOptions, openEmbedded } from './index.ts';
 import { temporaryFolder } from '../../testing/temporary-folder.ts';
 
 /** Bytes of a cell's key besides its row and qualifier, if these have no zero byte (keys.ts). */
@@ -46,8 +46,11 @@ function closingBoth(store: Bigtable, owner: Bigtable): Bigtable {
   });
 }
 
-async function openWithTable(folder: string): Promise<Bigtable> {
-  const store = await openEmbedded({ folder });
+async function openWithTable(
+  folder: string,
+  options?: Pick<EmbeddedOptions, 'fsync'>,
+): Promise<Bigtable> {
+  const store = await openEmbedded({ folder, ...options });
   await store.createTable('t', { families: ['data'] });
   return store;
 }
@@ -226,6 +229,18 @@ test('rows of a dropped table are in no later table, also after reopening', asyn
   }
 });
 
+test('without fsync, a small group is written at once, and only a large one by a thread', async (t) => {
+  await using store = await openWithTable(temporaryFolder(), { fsync: false });
+  const [here, elsewhere] = [t.mock.method(fs, 'writeSync'), t.mock.method(fs, 'write')];
+  await store.mutateRows([setRow('a')]);
+  assert.deepEqual([here.mock.callCount(), elsewhere.mock.callCount()], [1, 0]);
+  const set = { kind: 'set', family: 'data', qualifier: 'q', timestamp: 1 } as const;
+  const value = Buffer.alloc(1_000_000, 1);
+  await store.mutateRows([{ table: 't', row: 'b', mutations: [{ ...set, value }] }]);
+  assert.equal(here.mock.callCount(), 1);
+  assert.ok(elsewhere.mock.callCount() >= 1);
+});
+
 test('onChange tells of each durable change, until the listening ends', async () => {
   await using store = await openWithTable(temporaryFolder());
   let [first, second] = [0, 0];
@@ -237,6 +252,28 @@ test('onChange tells of each durable change, until the listening ends', async ()
   endFirst?.(); // Twice is harmless.
   await store.mutateRows([setRow('b')]);
   assert.deepEqual([first, second], [1, 2]);
+});
+
+test('a listener is told of the tables in which cells were set, and not of those in which they were erased', async () => {
+  const folder = temporaryFolder();
+  await using store = await openWithTable(folder);
+  await using client = await openEmbedded({ folder });
+  await store.createTable('u', { families: ['data'] });
+  await store.mutateRows([setRow('a')]);
+  const told: (readonly string[] | undefined)[] = [];
+  store.onChange?.((tables) => told.push(tables && [...tables]));
+  const heard = Promise.withResolvers<ReadonlySet<string> | undefined>();
+  client.onChange?.((tables) => heard.resolve(tables));
+  await client.listTables(); // Then the owner knows of the client's listener.
+  const erase = { kind: 'erase', family: 'data', qualifier: 'q', from: 0, to: 9 } as const;
+  await Promise.all([
+    store.mutateRows([{ table: 't', row: 'a', mutations: [erase] }]),
+    store.mutateRows([{ ...setRow('b'), table: 'u' }]),
+  ]);
+  await store.mutateRows([{ ...setRow('b'), mutations: [erase] }]);
+  await store.mutateRows([setRow('c'), { ...setRow('c'), table: 'u' }]);
+  assert.deepEqual(told, [['u'], ['t', 'u']]);
+  assert.deepEqual(await heard.promise, new Set(['u']));
 });
 
 test('listeners are not told of mutations that change nothing of an absent row', async () => {
@@ -283,7 +320,7 @@ test('a listener that throws costs neither the change that it is told of, nor ot
     let told = 0;
     const isTold = Promise.withResolvers<void>();
     store.onChange?.(() => told++);
-    client.onChange?.(isTold.resolve);
+    client.onChange?.(() => isTold.resolve());
     await client.listTables(); // Then the owner knows of the client's listener.
     await store.createTable('a', { families: ['f'] });
     await store.createTable('b', { families: ['f'] });

@@ -15,6 +15,7 @@ import { PercolatorError, systemClock } from '../../base/index.ts';
 import type {
   Bigtable,
   CellFilter,
+  ChangeListener,
   ConditionalRowMutation,
   Damage,
   Manifest,
@@ -25,6 +26,7 @@ import type {
   TableSchema,
 } from '../bigtable.ts';
 import {
+  validateCases,
   validateFilter,
   validateMutation,
   validateRange,
@@ -33,35 +35,27 @@ import {
 } from '../validate.ts';
 import {
   type Catalog,
-  CATALOG_ROW,
-  EMPTY_CATALOG,
   familyId,
   findTable,
   type TableEntry,
   withoutTable,
   withTable,
 } from './catalog.ts';
-import {
-  checkKeyLength,
-  columnKey,
-  prefixEnd,
-  rowKey,
-  rowOf,
-  rowStart,
-  tablePrefix,
-} from './keys.ts';
+import { checkKeyLength, prefixEnd, rowKey, rowOf, rowStart, tablePrefix } from './keys.ts';
 import type { Place } from './leaf.ts';
 import { Listeners } from './listeners.ts';
-import type { PendingRow } from './pending-row.ts';
-import { anyCell, cellsOf, filterFor, type RowFilter } from './row-filter.ts';
-import type { RowPages, RowsRange } from './row-pages.ts';
+import {
+  anyCell,
+  cellsOf,
+  filterFor,
+  type RowFilter,
+  type RowPages,
+  type RowsRange,
+} from './row-pages.ts';
 import { full, isFull, type Reserve } from './reserve.ts';
 import { naming } from './record.ts';
 import type { RowStore } from './row-store.ts';
-
-/** The only cell of the catalog's row. */
-const CATALOG_TABLE: TableEntry = { id: 0, name: '', families: [''], splits: [] };
-const CATALOG_CELL = { family: '', qualifier: '', timestamp: 0 } as const;
+import { EmbeddedTables, mutateRow, notFound } from './tables.ts';
 
 /** What every embedded store can do. How durable it is depends on how it is opened. */
 export const MANIFEST = {
@@ -99,6 +93,7 @@ export class Embedded implements Bigtable {
   readonly manifest: Manifest;
   readonly damage: readonly Damage[] | undefined;
   readonly #rows: RowStore;
+  readonly #tables: EmbeddedTables;
   readonly #reserve: Reserve;
   readonly #readOnly: boolean;
   readonly #fenceClients: () => void;
@@ -106,9 +101,6 @@ export class Embedded implements Bigtable {
   readonly #listeners = new Listeners();
   /** Long scans that have not ended. */
   readonly #scans = new Set<Promise<void>>();
-  /** What readers see, and what it will be when everything submitted is durable. */
-  #catalog: Catalog;
-  #pendingCatalog: Catalog;
   /** A mutation that has waited while this has grown is refused. */
   #fences = 0;
   #closed: Promise<void> | undefined;
@@ -123,9 +115,7 @@ export class Embedded implements Bigtable {
     this.#readOnly = readOnly;
     this.#fenceClients = fenceClients;
     this.#end = end;
-    this.#catalog = salvaged.catalog ?? this.#readCatalog();
-    this.#pendingCatalog = this.#catalog;
-    this.#forgetDropped();
+    this.#tables = new EmbeddedTables(rows, salvaged.catalog);
   }
 
   async readRow(
@@ -173,7 +163,7 @@ export class Embedded implements Bigtable {
     if (next !== undefined) {
       await this.#scanOn(next, scan);
       // The rows of a table that was dropped meanwhile are gone: these may be a part of them.
-      if (tableOf(this.#catalog, table).id !== id) throw notFound(table);
+      if (this.#tables.current(table).id !== id) throw notFound(table);
     }
     return scan.found;
   }
@@ -244,7 +234,7 @@ export class Embedded implements Bigtable {
         const table = tables[i] as TableEntry;
         const pending = this.#rows.pendingRow(rowKey(tablePrefix(table.id), row));
         try {
-          this.#mutate(pending, table, mutations);
+          mutateRow(this.#rows, pending, table, mutations);
         } catch (error) {
           throw naming(table.name, row, error);
         }
@@ -256,31 +246,31 @@ export class Embedded implements Bigtable {
   async sampleRowKeys(table: string): Promise<readonly string[]> {
     this.#assertOpen();
     if (this.#rows.isInDoubt) await this.#settle();
-    return tableOf(this.#catalog, table).splits;
+    return this.#tables.current(table).splits;
   }
 
   async createTable(table: string, schema: TableSchema): Promise<void> {
     this.#assertWritable();
     validateSchema(table, schema);
-    await this.#changeCatalog((catalog) => withTable(catalog, table, schema));
+    await this.#changeTables((catalog) => withTable(catalog, table, schema));
   }
 
   async listTables(): Promise<readonly string[]> {
     this.#assertOpen();
     if (this.#rows.isInDoubt) await this.#settle();
-    return this.#catalog.tables.map(({ name }) => name);
+    return this.#tables.names;
   }
 
   async dropTable(table: string): Promise<void> {
     this.#assertWritable();
-    await this.#changeCatalog((catalog) => {
+    await this.#changeTables((catalog) => {
       const entry = findTable(catalog, table);
       return entry === undefined ? catalog : withoutTable(catalog, entry.id);
     });
   }
 
   /** Other processes change the store through this one, so it knows of every change. */
-  readonly onChange = (listener: () => void): (() => void) => this.#listeners.add(listener);
+  readonly onChange = (listener: ChangeListener): (() => void) => this.#listeners.add(listener);
 
   /** Mutations that wait here are refused; what was applied is seen. */
   async fence(): Promise<void> {
@@ -293,14 +283,14 @@ export class Embedded implements Bigtable {
     await this.#rows.visible();
   }
 
-  /** Called when a group has become visible. */
-  changed(): void {
-    this.#listeners.tell();
+  /** Called when a group has become visible that sets cells in these tables. */
+  changed(tables: ReadonlySet<string>): void {
+    this.#listeners.tell(tables);
   }
 
   /** Called when what is pending will not be applied. */
   failed(): void {
-    this.#pendingCatalog = this.#catalog;
+    this.#tables.failed();
   }
 
   /** Called when this process finds that it does not own the store any more. */
@@ -337,7 +327,7 @@ export class Embedded implements Bigtable {
     name: string,
     filters: readonly CellFilter[],
   ): { readonly id: number; readonly wanted: readonly RowFilter[] } {
-    const table = tableOf(this.#catalog, name);
+    const table = this.#tables.current(name);
     return { id: table.id, wanted: filters.map((filter) => filterFor(table, filter)) };
   }
 
@@ -357,7 +347,7 @@ export class Embedded implements Bigtable {
     return undefined;
   }
 
-  /** Gives way to other callers again and again. Closing waits for it. */
+  /** Gives way to other callers repeatedly. Closing waits for it. */
   async #scanOn(next: Buffer, scan: Scan): Promise<void> {
     const over = Promise.withResolvers<void>();
     this.#scans.add(over.promise);
@@ -415,7 +405,7 @@ export class Embedded implements Bigtable {
       const pending = this.#rows.pendingRow(rowKey(tablePrefix(table.id), row));
       try {
         found = anyCell(pending, filters);
-        this.#mutate(pending, table, found ? ifFound : ifNotFound);
+        mutateRow(this.#rows, pending, table, found ? ifFound : ifNotFound);
       } catch (error) {
         throw naming(table.name, row, error);
       }
@@ -423,32 +413,11 @@ export class Embedded implements Bigtable {
     return failure ?? found;
   }
 
-  #mutate(row: PendingRow, table: TableEntry, mutations: readonly Mutation[]): void {
-    this.#rows.mutate(row, mutations, ({ family, qualifier }) =>
-      columnKey(familyId(table, family), qualifier),
-    );
-  }
-
-  async #changeCatalog(change: (catalog: Catalog) => Catalog): Promise<void> {
+  async #changeTables(change: (catalog: Catalog) => Catalog): Promise<void> {
     const fences = this.#fences;
     if (this.#rows.isInDoubt) await this.#settle();
     this.#refuseFenced(fences);
-    const changed = change(this.#pendingCatalog);
-    const isChange = changed !== this.#pendingCatalog;
-    let failure: Error | undefined;
-    if (isChange) {
-      const value = Buffer.from(JSON.stringify(changed));
-      failure = this.#rows.change(() => {
-        const pending = this.#rows.pendingRow(CATALOG_ROW);
-        this.#mutate(pending, CATALOG_TABLE, [{ kind: 'set', ...CATALOG_CELL, value }]);
-      });
-      this.#pendingCatalog = changed;
-    }
-    const durable = (): Promise<void> =>
-      this.#rows.durable(() => {
-        this.#catalog = changed;
-        this.#forgetDropped();
-      });
+    const { isChange, failure, durable } = this.#tables.submit(change);
     // A table that is there may still wait for its sync: who opens a database asks for each.
     await (isChange ? this.#unless(failure, durable()) : this.#reserve.use(durable));
   }
@@ -462,30 +431,9 @@ export class Embedded implements Bigtable {
     }
   }
 
-  #readCatalog(): Catalog {
-    const pages = this.#rows.row(CATALOG_ROW);
-    const wanted = [filterFor(CATALOG_TABLE, { family: '' })];
-    const [cell] = pages === undefined ? [] : cellsOf(pages, wanted, this.#readLong);
-    if (cell === undefined) return EMPTY_CATALOG;
-    return JSON.parse(Buffer.from(cell.value).toString()) as Catalog;
-  }
-
-  /** Removes the rows of dropped tables from the index. */
-  #forgetDropped(): void {
-    const known = new Set(this.#catalog.tables.map(({ id }) => id));
-    for (let id = 1; id < this.#catalog.nextId; id++) {
-      if (!known.has(id)) this.#rows.index.deleteAll(tablePrefix(id));
-    }
-  }
-
   #validateConditional(conditional: ConditionalRowMutation): TableEntry {
     const { table, row, anyOf, ifFound = [], ifNotFound = [] } = conditional;
-    if (ifFound.length + ifNotFound.length === 0) {
-      throw new PercolatorError(
-        'INVALID_ARGUMENT',
-        'a conditional mutation must mutate in some case',
-      );
-    }
+    validateCases(conditional);
     const entry = this.#validateRowMutation({ table, row, mutations: ifFound });
     validateMutations(entry, row, ifNotFound);
     for (const filter of anyOf) {
@@ -499,7 +447,7 @@ export class Embedded implements Bigtable {
 
   #validateRowMutation({ table, row, mutations }: RowMutation): TableEntry {
     validateRowKey(row);
-    const entry = tableOf(this.#pendingCatalog, table);
+    const entry = this.#tables.pending(table);
     validateMutations(entry, row, mutations);
     return entry;
   }
@@ -551,16 +499,6 @@ function validateMutations(table: TableEntry, row: string, mutations: readonly M
     familyId(table, mutation.family);
     checkKeyLength(row, mutation.qualifier);
   }
-}
-
-function tableOf(catalog: Catalog, name: string): TableEntry {
-  const table = findTable(catalog, name);
-  if (table !== undefined) return table;
-  throw notFound(name);
-}
-
-function notFound(table: string): PercolatorError {
-  return new PercolatorError('TABLE_NOT_FOUND', `there is no table ${table}`);
 }
 
 function asError(reason: unknown): Error {

@@ -14,8 +14,8 @@ import { temporaryFolder } from '../../testing/temporary-folder.ts';
 import { everywhere, LOCK } from '../../transaction/index.ts';
 import type { Bigtable } from '../bigtable.ts';
 import { openEmbedded } from './index.ts';
-import { openOnDisk } from './open-on-disk.ts';
-import { SIZES } from './sizes.ts';
+import { openOnDisk } from './open-embedded.ts';
+import { SIZES } from './log.ts';
 
 /** What each transaction writes: one cell, several rows, and a column that is observed. */
 const WRITES: readonly (readonly (readonly [table: string, row: string, column: string])[])[] = [

@@ -15,7 +15,7 @@
  *        handle of the file, as a copy of the folder does, and a new file has a new lock. But the
  *        system answers at the socket for as long as its process lives, even if that is stopped.
  *     3. The name. Who has the lock, and gets no answer, gives the store's folder a name of its own:
- *        from then on an owner that lives in spite of all cannot do harm (ownership.ts).
+ *        from then on an owner that lives in spite of all cannot do harm.
  *
  * On a file that it may not write, SQLite takes only a reader's lock.
  */
@@ -34,10 +34,14 @@ import {
 import { mkdir } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { entropySeed, systemClock } from '../../base/index.ts';
-import { isStoreName, syncFolder } from './disk.ts';
-import { refused } from './disk-errors.ts';
-import { TAKE_OVER_MS } from './ownership.ts';
+import {
+  type Clock,
+  entropySeed,
+  hasCode,
+  type PercolatorError,
+  systemClock,
+} from '../../base/index.ts';
+import { type Disk, type DiskFile, isStoreName, refused, syncFolder } from './disk.ts';
 import { isServed } from './sharing/socket-place.ts';
 
 const LOCK_FILE = 'lock';
@@ -46,13 +50,19 @@ const STORE = 'store';
 /** What an earlier version kept next to the lock: the store, and what its owner left. */
 const EARLIER_STORE = /^(\d{10}\.log|index|index\.new)$/;
 const EARLIER_SOCKET = /^socket(-at)?$/;
-const SQLITE_BUSY = 5;
-const SQLITE_CANTOPEN = 14;
-/** What others of SQLite's numbers mean here. */
-const REASONS: Readonly<Record<number, string>> = {
-  8: 'cannot be written', // READONLY
-  26: 'is not the empty file that it must be: remove it while no process has the store open', // NOTADB
-};
+/**
+ * The beginnings of SQLite's messages. Node and Bun give its numbers, too, but Deno gives none.
+ */
+const BUSY = 'database is locked';
+const CANNOT_OPEN = 'unable to open database file';
+/** What others of its messages mean here. */
+const REASONS: readonly (readonly [message: string, reason: string])[] = [
+  ['attempt to write a readonly database', 'cannot be written'],
+  [
+    'file is not a database',
+    'is not the empty file that it must be: remove it while no process has the store open',
+  ],
+];
 /** What the system's codes mean here. */
 const NOT_ALLOWED: Readonly<Record<string, string>> = {
   EACCES: 'has no permission',
@@ -111,10 +121,10 @@ export function lockFolder(
     return () => database?.close();
   } catch (error) {
     database?.close();
-    const { errcode = 0 } = error as { readonly errcode?: number };
-    if (errcode === SQLITE_BUSY) return undefined;
-    if (errcode === SQLITE_CANTOPEN) throw notOpened(path, error);
-    const reason = REASONS[errcode];
+    const message = error instanceof Error ? error.message : '';
+    if (message.startsWith(BUSY)) return undefined;
+    if (message.startsWith(CANNOT_OPEN)) throw notOpened(path, error);
+    const [, reason] = REASONS.find(([beginning]) => message.startsWith(beginning)) ?? [];
     throw reason === undefined ? error : refused(`the file ${path} ${reason}`, error);
   }
 }
@@ -252,7 +262,7 @@ function moveEarlierStore(folder: string, path: string): void {
   }
 }
 
-/** The next owner need not wait for this one. */
+/** The next owner does not have to wait for this one. */
 function giveUp(path: string, unlock: () => void): void {
   try {
     renameSync(path, join(dirname(path), STORE));
@@ -260,5 +270,92 @@ function giveUp(path: string, unlock: () => void): void {
     // Another process has taken the store over, or the folder is gone.
   } finally {
     unlock();
+  }
+}
+
+/*
+ * Whether this process still owns the store that it has open (P69).
+ *
+ * The system's lock on the folder (folder.ts) may be lost without a word: any close of that file in
+ * the owner's process ends it, and a file or a folder can be removed, moved, copied or replaced
+ * under a living owner. So ownership is a name: the store is in a folder that is named for its
+ * owner, and a process that takes the store over gives that folder another name.
+ *
+ *     owner, whatever it does with names     by a path through its own name: refused by the system
+ *                                            from the moment at which that name is gone
+ *     owner, before it answers anything      looks whether its name still leads to its folder, and
+ *                                            the log's file to its file; that counts for LOOK_MS
+ *     next owner                             renames, waits for TAKE_OVER_MS, and only then reads
+ *
+ * What if the owner stops for an hour? In the middle of a write: the next owner's log says where
+ * the owner's file ended, so what is written later does not count (P70). After the write, before
+ * the answer: the look comes after the write, and fails. After the look: then the next owner, who
+ * waits, reads what was written. Both measure time by the machine's monotonic clock.
+ */
+
+/** For how long a look counts. Longer: a take-over takes longer. Shorter: more calls of `stat`. */
+const LOOK_MS = 10;
+/** How long the next owner waits before it reads; twice as long as it must. */
+export const TAKE_OVER_MS: number = 2 * LOOK_MS;
+
+export class Ownership {
+  /** Called once, when this process finds that it is not the owner any more. */
+  onLost: ((error: PercolatorError) => void) | undefined;
+  readonly #disk: Disk;
+  readonly #clock: Clock;
+  /** The files that must stay in place, by name. */
+  readonly #files = new Map<string, DiskFile>();
+  /** The one that groups are written to; the others are looked at by `lookAtAll` only. */
+  #newest: string | undefined;
+  /** When the last look began that found everything in place. */
+  #lookedMs = -Infinity;
+  #lost: PercolatorError | undefined;
+
+  constructor(disk: Disk, clock: Clock) {
+    this.#disk = disk;
+    this.#clock = clock;
+  }
+
+  add(name: string, file: DiskFile): void {
+    this.#files.set(name, file);
+    this.#newest = name;
+  }
+
+  remove(name: string): void {
+    this.#files.delete(name);
+  }
+
+  /** Does nothing if the last look still counts. @throws STORE_CLOSED */
+  look(): void {
+    if (this.#lost !== undefined) throw this.#lost;
+    const nowMs = this.#clock.monotonicMs();
+    if (nowMs - this.#lookedMs < LOOK_MS) return;
+    this.#lookAt(this.#newest === undefined ? [] : [this.#newest]);
+    this.#lookedMs = nowMs;
+  }
+
+  /** For once a second: notices also what no reader or writer asks for. @throws STORE_CLOSED */
+  lookAtAll(): void {
+    if (this.#lost !== undefined) throw this.#lost;
+    this.#lookAt([...this.#files.keys()]);
+  }
+
+  /** Takes note of an error of the disk that says so (disk.ts). */
+  notice(error: unknown): void {
+    if (this.#lost !== undefined || !hasCode(error, 'STORE_CLOSED')) return;
+    this.#lost = error;
+    this.onLost?.(error);
+  }
+
+  #lookAt(names: readonly string[]): void {
+    const error = this.#disk.lost(
+      names.flatMap((name) => {
+        const file = this.#files.get(name);
+        return file === undefined ? [] : [[name, file] as const];
+      }),
+    );
+    if (error === undefined) return;
+    this.notice(error);
+    throw error;
   }
 }

@@ -11,8 +11,8 @@ import { SimulatedDisk } from '../../testing/index.ts';
 import { LOCK, placeOf } from '../../transaction/columns.ts';
 import type { Bigtable } from '../bigtable.ts';
 import { decorate } from '../decorate.ts';
-import { openOnDisk } from './open-on-disk.ts';
-import { SIZES } from './sizes.ts';
+import { openOnDisk } from './open-embedded.ts';
+import { SIZES } from './log.ts';
 
 const ROOM_BYTES = 40_000;
 const RESERVE_BYTES = 8_192;

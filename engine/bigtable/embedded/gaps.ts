@@ -1,16 +1,23 @@
 /**
  * The gaps of a damaged log: bytes of a file that are no intact group, or a file that is missing.
  *
- *     gap ─┬─ records that are intact all the same
+ *     gap ─┬─ records that are still intact
  *          ├─ damaged ones, with a row and a place
  *          └─ the rest: it cannot be told what it was, unless the hint knows all that was there
  */
 import type { Damage } from '../bigtable.ts';
-import type { GroupReader } from './group-reader.ts';
-import { rowKeyOf, rowOf, tableIdOf } from './keys.ts';
-import { GROUP_BYTES, type LogRecord, type Mark, nameOfLog } from './record.ts';
+import { KEY_BYTES_MAX, rowKeyOf, rowOf, tableIdOf } from './keys.ts';
+import {
+  GROUP_BYTES,
+  type GroupReader,
+  isIntact,
+  type LogRecord,
+  type Mark,
+  nameOfLog,
+  recordAt,
+  recordLength,
+} from './record.ts';
 import { NONE, type SortedIndex } from './sorted-index.ts';
-import { survivingRecords } from './surviving-records.ts';
 
 /** Rows that the sentence about a gap names; reading tells all that are in use. */
 const ROWS_SHOWN = 3;
@@ -51,7 +58,7 @@ export function gapAt(reader: GroupReader): Gap {
   return { file, from, to, what: 'a group is not intact', intact, lost, isPartial };
 }
 
-export interface Telling {
+export interface GapContext {
   readonly severity: Damage['severity'];
   /** With a row that cannot be read at the place of its record. */
   readonly index: SortedIndex;
@@ -62,10 +69,10 @@ export interface Telling {
 }
 
 /** A sentence for each gap, that says what it has cost as far as that can be told. */
-export function damageOf(gaps: readonly Gap[], telling: Telling): readonly Damage[] {
-  const rows = rowsIn(gaps, telling.index);
+export function damageOf(gaps: readonly Gap[], context: GapContext): readonly Damage[] {
+  const rows = rowsIn(gaps, context.index);
   return gaps.map((gap) => {
-    const { severity, tables, isKnown } = telling;
+    const { severity, tables, isKnown } = context;
     const hit = rows.get(gap) ?? new Set();
     const isUnknown = !isKnown(gap);
     const parts = [`${nameOfLog(gap.file)}, ${bytesOf(gap)}: ${gap.what}`, ...intactIn(gap)];
@@ -131,4 +138,93 @@ function rowsIn(gaps: readonly Gap[], index: SortedIndex): ReadonlyMap<Gap, Read
 
 function nameOf({ file, offset }: Mark): string {
   return `${file} ${offset}`;
+}
+
+/*
+ * The records in bytes that are no intact group: each record has a checksum of its own, which
+ * includes its place, so one that is intact is found wherever it lies.
+ *
+ *     damaged group   header │ record │ rec?rd │ record │ ...
+ *                              intact   lost: the record after it begins where its lengths say
+ *
+ * A damaged record is named only if its lengths lead to an intact one, or to the end of the bytes.
+ * Its key may be the part that is damaged, and then it is the wrong one. Where no lengths lead
+ * anywhere, what the bytes held cannot be told.
+ */
+
+export interface SurvivingRecords {
+  readonly intact: readonly LogRecord[];
+  /** Damaged, with a key and a place that are probably right. */
+  readonly lost: readonly LogRecord[];
+  /** Whether some bytes belong to no record in the lists. */
+  readonly isPartial: boolean;
+}
+
+/** @param first where the bytes begin in the log */
+function survivingRecords(bytes: Buffer, first: Mark): SurvivingRecords {
+  const intact: LogRecord[] = [];
+  const lost: LogRecord[] = [];
+  let isPartial = false;
+  for (let at = 0; at < bytes.length;) {
+    const chain = chainAt(bytes, at, first);
+    if (chain === undefined) {
+      isPartial = true;
+      at = nextIntact(bytes, at + 1, first);
+      continue;
+    }
+    for (const record of chain.records) {
+      const list = isWhole(bytes, record, first) ? intact : lost;
+      list.push(record);
+    }
+    at = chain.end;
+  }
+  return { intact, lost, isPartial };
+}
+
+interface Chain {
+  readonly records: readonly LogRecord[];
+  readonly end: number;
+}
+
+/** Records one after the other, up to the first intact one or the end; undefined if neither. */
+function chainAt(bytes: Buffer, start: number, first: Mark): Chain | undefined {
+  const records: LogRecord[] = [];
+  for (let at = start; at < bytes.length;) {
+    const record = plausibleAt(bytes, at, first);
+    if (record === undefined) return undefined;
+    records.push(record);
+    at += record.place.length;
+    if (isWhole(bytes, record, first) || at === bytes.length) return { records, end: at };
+  }
+  return undefined;
+}
+
+function nextIntact(bytes: Buffer, from: number, first: Mark): number {
+  for (let at = from; at < bytes.length; at++) {
+    const record = plausibleAt(bytes, at, first);
+    if (record !== undefined && isWhole(bytes, record, first)) return at;
+  }
+  return bytes.length;
+}
+
+/** What has the form of a record, and a key with a row in it. */
+function plausibleAt(bytes: Buffer, at: number, first: Mark): LogRecord | undefined {
+  const length = recordLength(bytes, at);
+  if (length === undefined || at + length > bytes.length) return undefined;
+  const record = recordAt(bytes, at, first);
+  const { key } = record;
+  return key.length <= KEY_BYTES_MAX && hasRow(key) ? record : undefined;
+}
+
+/** Whether the key has a table and the end mark of a row (keys.ts). */
+function hasRow(key: Buffer): boolean {
+  for (let zero = key.indexOf(0, 4); zero >= 0; zero = key.indexOf(0, zero + 2)) {
+    if (key[zero + 1] === 1) return true;
+  }
+  return false;
+}
+
+function isWhole(bytes: Buffer, { place }: LogRecord, first: Mark): boolean {
+  const at = place.offset - first.offset;
+  return isIntact(bytes.subarray(at, at + place.length), place);
 }

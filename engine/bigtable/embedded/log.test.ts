@@ -7,9 +7,8 @@ import { test } from 'node:test';
 import { Cleaner } from './cleaner.ts';
 import type { Disk, DiskFile } from './disk.ts';
 import type { Place } from './leaf.ts';
-import { Log } from './log.ts';
+import { Log, SIZES } from './log.ts';
 import { GroupWriter, type Mark } from './record.ts';
-import { SIZES } from './sizes.ts';
 import { SortedIndex } from './sorted-index.ts';
 
 /** A disk that forgets what is written. */

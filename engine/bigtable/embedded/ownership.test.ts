@@ -23,10 +23,9 @@ import { systemClock } from '../../base/index.ts';
 import { openWithTable, setRow } from '../../testing/small-rows.ts';
 import { temporaryFolder } from '../../testing/temporary-folder.ts';
 import type { Bigtable } from '../bigtable.ts';
-import { claimStore, storeIn } from './folder.ts';
+import { claimStore, storeIn, TAKE_OVER_MS } from './folder.ts';
 import { openEmbedded } from './index.ts';
 import { openPatiently } from './open-embedded.ts';
-import { TAKE_OVER_MS } from './ownership.ts';
 import { OtherProcess } from './sharing/other-process.fixture.ts';
 import { isServed } from './sharing/socket-place.ts';
 

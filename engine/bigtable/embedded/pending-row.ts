@@ -267,7 +267,7 @@ function allMutated(
   return changed;
 }
 
-function isSet(mutation: Mutation): mutation is Extract<Mutation, { readonly kind: 'set' }> {
+export function isSet(mutation: Mutation): mutation is Extract<Mutation, { readonly kind: 'set' }> {
   return mutation.kind === 'set';
 }
 

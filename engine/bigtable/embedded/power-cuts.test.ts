@@ -7,8 +7,8 @@ import { test } from 'node:test';
 import { createRandom } from '../../base/index.ts';
 import { SimulatedDisk } from '../../testing/index.ts';
 import type { Bigtable } from '../bigtable.ts';
-import { openOnDisk } from './open-on-disk.ts';
-import { SIZES } from './sizes.ts';
+import { openOnDisk } from './open-embedded.ts';
+import { SIZES } from './log.ts';
 
 const FAMILIES = ['f', 'g'];
 /** Files, garbage and hints of some kilobytes. */

@@ -15,22 +15,23 @@
  * may have failed, or was not waited for. The caller gets their records, to write them again.
  */
 import { entropySeed } from '../../base/index.ts';
-import type { Disk } from './disk.ts';
-import { refused } from './disk-errors.ts';
-import { type FileRange, type FoundGroup, GroupReader } from './group-reader.ts';
-import { HINT_FILE, readEnd, readHint, shownByEnd } from './hint.ts';
-import type { LogFile, LogState } from './log.ts';
-import { newestOf } from './page.ts';
+import { type Disk, refused } from './disk.ts';
 import {
   damaged,
+  type FileRange,
   FORMATS_READ,
+  type FoundGroup,
   GROUP_BYTES,
+  GroupReader,
   type LogRecord,
   type Mark,
   nameOfLog,
   recordsOf,
   type StoredGroup,
 } from './record.ts';
+import { HINT_FILE, readEnd, readHint, shownByEnd } from './hint.ts';
+import type { LogFile, LogState } from './log.ts';
+import { newestOf } from './page.ts';
 import { SortedIndex } from './sorted-index.ts';
 
 export interface Recovered {

@@ -25,13 +25,19 @@ import type { Mutation } from '../bigtable.ts';
 import { Cleaner } from './cleaner.ts';
 import { joined, rowKeyOf } from './keys.ts';
 import type { Entry, Place } from './leaf.ts';
-import { codeOf, reasonOf } from './disk-errors.ts';
+import { codeOf, reasonOf } from './disk.ts';
 import type { Log } from './log.ts';
 import { newestOf, NO_CELLS, withPlaces, withValues } from './page.ts';
-import { type PendingPage, PendingRow } from './pending-row.ts';
+import { isSet, type PendingPage, PendingRow } from './pending-row.ts';
 import { footprintOf, GroupWriter, type Mark } from './record.ts';
-import { rowFrom, type RowPages, type RowsRange, type Stored } from './row-pages.ts';
-import { storedRow, storedRows } from './row-pages.ts';
+import {
+  rowFrom,
+  type RowPages,
+  type RowsRange,
+  type Stored,
+  storedRow,
+  storedRows,
+} from './row-pages.ts';
 import type { Position, SortedIndex } from './sorted-index.ts';
 
 /**
@@ -47,6 +53,8 @@ class Group {
   readonly pages: PendingPage[] = [];
   /** The rows that it changes, by the text of the key. */
   readonly rows = new Map<string, PendingRow>();
+  /** The names of the tables in which it sets cells. */
+  readonly tables = new Set<string>();
   readonly onDurable: (() => void)[] = [];
   /** Undefined while no caller waits. */
   answered: PromiseWithResolvers<void> | undefined;
@@ -72,8 +80,8 @@ interface WrittenGroup {
 }
 
 export interface RowStoreEvents {
-  /** A group of that many bytes is written and visible. */
-  readonly onVisible: (bytes: number) => void;
+  /** A group of that many bytes, which sets cells in these tables, is written and visible. */
+  readonly onVisible: (bytes: number, tables: ReadonlySet<string>) => void;
   /** What is pending will not be applied. */
   readonly onFailed: () => void;
 }
@@ -145,12 +153,14 @@ export class RowStore implements Stored {
     }
   }
 
-  /** Changes a row of `pendingRow`: all of the mutations, or none. */
+  /** Changes a row of `pendingRow`, in the table of this name: all of the mutations, or none. */
   mutate(
     row: PendingRow,
+    table: string,
     mutations: readonly Mutation[],
     columnOf: (mutation: Mutation) => Buffer,
   ): void {
+    if (mutations.some(isSet)) this.#gathering.tables.add(table);
     for (const page of row.mutate(mutations, columnOf)) this.rewrite(page, row);
   }
 
@@ -285,7 +295,7 @@ export class RowStore implements Stored {
     this.#writing = undefined;
     if (this.log.isSynced) this.#removeBefore(oldest);
     else for (const [key] of updates) this.#unsynced.set(key.toString('latin1'), key);
-    this.#events.onVisible(bytes.length);
+    this.#events.onVisible(bytes.length, group.tables);
   }
 
   #removeBefore(oldest: number): void {

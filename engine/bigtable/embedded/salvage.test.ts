@@ -19,7 +19,7 @@ import {
 } from './damage.fixture.ts';
 import { rowKey, tablePrefix } from './keys.ts';
 import type { Place } from './leaf.ts';
-import { openOnDisk } from './open-on-disk.ts';
+import { openOnDisk } from './open-embedded.ts';
 import { longPlaces } from './page.ts';
 import { bodyOf, nameOfLog } from './record.ts';
 import { recover } from './recovery.ts';

@@ -14,20 +14,16 @@
  */
 import { hasCode } from '../../base/index.ts';
 import { type Damage, TIMESTAMP_MAX } from '../bigtable.ts';
-import { CATALOG_ROW, type Catalog, EMPTY_CATALOG } from './catalog.ts';
-import type { Disk } from './disk.ts';
-import { reasonOf } from './disk-errors.ts';
+import { type Catalog, CATALOG_ROW, EMPTY_CATALOG, SalvagedCatalog } from './catalog.ts';
+import { type Disk, reasonOf } from './disk.ts';
 import { damageOf, emptyGap, type Gap, gapAt } from './gaps.ts';
-import { type FileRange, type FoundGroup, GroupReader } from './group-reader.ts';
-import { type Hint, HINT_FILE, readHint, shownByEnd } from './hint.ts';
-import { rowKeyOf, tableIdOf } from './keys.ts';
-import type { Entry, Place } from './leaf.ts';
-import type { LogFile } from './log.ts';
-import { cellAt, placeAt } from './page.ts';
 import {
   bodyOf,
   damaged,
+  type FileRange,
+  type FoundGroup,
   GROUP_BYTES,
+  GroupReader,
   isIntact,
   type LogRecord,
   type Mark,
@@ -35,8 +31,12 @@ import {
   recordsOf,
   withoutAdvice,
 } from './record.ts';
+import { type Hint, HINT_FILE, readHint, shownByEnd } from './hint.ts';
+import { rowKeyOf, tableIdOf } from './keys.ts';
+import type { Entry, Place } from './leaf.ts';
+import type { LogFile } from './log.ts';
+import { cellAt, placeAt } from './page.ts';
 import { applyRecords, cutOffText, numbersOf, recover, type Recovered } from './recovery.ts';
-import { SalvagedCatalog } from './salvaged-catalog.ts';
 import { NONE, SortedIndex } from './sorted-index.ts';
 
 export interface Salvaged extends Recovered {
@@ -46,7 +46,7 @@ export interface Salvaged extends Recovered {
 }
 
 /**
- * @param disk whose files give zeroes where they cannot be read (lenient-disk.ts)
+ * @param disk whose files give zeroes where they cannot be read (disk.ts)
  * @throws what `recover` throws, if it is not damage, or if nothing can be read
  */
 export function salvage(disk: Disk): Salvaged {

@@ -10,19 +10,14 @@
  * region has moved (P65). A conditional operation is sent again only if it was never sent, or the
  * server said that it touched nothing (failures.ts).
  */
-import {
-  type Clock,
-  hasCode,
-  isWithin,
-  type Moment,
-  momentOf,
-  PercolatorError,
-} from '../../base/index.ts';
+import { type Clock, hasCode, isWithin, momentOf, PercolatorError } from '../../base/index.ts';
 import { asFailure, errorOf, HBaseFailure, mayRepeat, type Purpose } from './failures.ts';
 import {
   type Action,
+  DELETE,
   messageOf,
   type MultiResponse,
+  MUTATION,
   type NamedBytes,
   type RegionAction,
   type Result,
@@ -30,7 +25,6 @@ import {
   type ScanRequest,
   type ScanResponse,
 } from './messages.ts';
-import { DELETE, MUTATION } from './names.ts';
 import type { Region, Regions } from './regions.ts';
 import type { Servers } from './servers.ts';
 
@@ -62,7 +56,7 @@ export interface Operation {
  * or of a call of the endpoint, whether it was applied. `isWritten` says whether that wrote to the
  * server's log, which only the owner of the region can.
  */
-export interface Answer {
+export interface OperationAnswer {
   readonly result: Result;
   readonly isApplied: boolean;
   readonly isWritten: boolean;
@@ -77,7 +71,7 @@ export interface CallsOptions {
   readonly readOnly: boolean;
 }
 
-type Outcome = Answer | HBaseFailure | PercolatorError;
+type OperationOutcome = OperationAnswer | HBaseFailure | PercolatorError;
 
 interface Located {
   readonly index: number;
@@ -96,15 +90,15 @@ export class Calls {
   async run(
     operations: readonly Operation[],
     purpose: Purpose,
-  ): Promise<readonly (Answer | PercolatorError)[]> {
-    const answers: (Answer | PercolatorError)[] = [];
+  ): Promise<readonly (OperationAnswer | PercolatorError)[]> {
+    const answers: (OperationAnswer | PercolatorError)[] = [];
     const inDoubt = new Set<number>();
     let left = [...operations.keys()];
     await this.#retry(purpose, async (timeoutMs) => {
       const asked = left.map((index) => ({ index, operation: operations[index] as Operation }));
       const outcomes = await this.#attempt(asked, timeoutMs);
       left = left.filter((index, i) => {
-        const outcome = outcomes[i] as Outcome;
+        const outcome = outcomes[i] as OperationOutcome;
         const answer = answerOf(outcome, operations[index] as Operation, purpose);
         const isDoubtful = hasCode(answer, 'STORE_IN_DOUBT');
         if (isDoubtful) inDoubt.add(index);
@@ -152,11 +146,10 @@ export class Calls {
     { request, family }: { readonly request: ScanRequest; readonly family: string },
     timeoutMs: number,
   ): Promise<{ results: readonly Result[]; isWhole: boolean }> {
-    const { servers, clock } = this.#options;
+    const { servers } = this.#options;
     const { address } = region;
     const [type, response] = [messageOf('ScanRequest'), messageOf<ScanResponse>('ScanResponse')];
     const connection = servers.connection(address, 'ClientService');
-    const sent = momentOf(clock);
     const results: Result[] = [];
     let value: ScanRequest = { ...request, region: region.specifier };
     for (let nextCallSeq = 0; ; nextCallSeq++) {
@@ -168,7 +161,7 @@ export class Calls {
       const isWhole = isEnd || answer.moreResultsInRegion !== true;
       if (isWhole || isEnough) {
         if (!canHaveRows(region)) return { results, isWhole };
-        await this.#confirm(region, sent, { row: inRegion(region), family });
+        await this.#confirm(region, { row: inRegion(region), family });
         return { results, isWhole };
       }
       const numberOfRows = request.numberOfRows - results.length;
@@ -181,10 +174,10 @@ export class Calls {
   async #attempt(
     asked: readonly { readonly index: number; readonly operation: Operation }[],
     timeoutMs: number,
-  ): Promise<readonly Outcome[]> {
+  ): Promise<readonly OperationOutcome[]> {
     const { regions, clock } = this.#options;
     const begun = momentOf(clock);
-    const outcomes = new Map<number, Outcome>();
+    const outcomes = new Map<number, OperationOutcome>();
     const located = new Map<string, Located[]>();
     // In one turn: if regions cannot be found, all rows of a table wait for the same search.
     const finding = asked.map(({ operation: { table, row } }) => regions.find(table, row));
@@ -207,18 +200,18 @@ export class Calls {
     const calls = [...located].flatMap(([address, some]) =>
       chunks(some).map(async (chunk) => {
         const answered = await this.#call(address, chunk, leftMs);
-        chunk.forEach(({ index }, i) => outcomes.set(index, answered[i] as Outcome));
+        chunk.forEach(({ index }, i) => outcomes.set(index, answered[i] as OperationOutcome));
       }),
     );
     await Promise.all(calls);
-    return asked.map(({ index }) => outcomes.get(index) as Outcome);
+    return asked.map(({ index }) => outcomes.get(index) as OperationOutcome);
   }
 
   async #call(
     address: string,
     operations: readonly Located[],
     timeoutMs: number,
-  ): Promise<readonly Outcome[]> {
+  ): Promise<readonly OperationOutcome[]> {
     const { servers, clock } = this.#options;
     const { regionAction, places } = requestOf(operations);
     const message = {
@@ -234,7 +227,7 @@ export class Calls {
       if (outcomes.some(isWritten)) servers.applied(address, sent);
       const first = operations.find((_, i) => isSeen(outcomes[i]));
       if (first === undefined) return outcomes;
-      const failure = await this.#confirmed(first, sent);
+      const failure = await this.#confirmed(first);
       return failure === undefined
         ? outcomes
         : outcomes.map((outcome) => (isSeen(outcome) ? failure : outcome));
@@ -245,12 +238,9 @@ export class Calls {
   }
 
   /** The failure that replaces all that was read, if the server may not own the region. */
-  async #confirmed(
-    { operation, region }: Located,
-    sent: Moment,
-  ): Promise<HBaseFailure | undefined> {
+  async #confirmed({ operation, region }: Located): Promise<HBaseFailure | undefined> {
     try {
-      await this.#confirm(region, sent, operation);
+      await this.#confirm(region, operation);
       return undefined;
     } catch (error) {
       // Nothing was applied, so a conditional mutation may be sent again as well.
@@ -263,12 +253,11 @@ export class Calls {
 
   async #confirm(
     { address, specifier }: Region,
-    sent: Moment,
     { row, family }: Pick<Operation, 'row' | 'family'>,
   ): Promise<void> {
     const { servers, readOnly, timeoutMs } = this.#options;
     if (readOnly) return;
-    await servers.confirm(address, sent, async () => {
+    await servers.confirm(address, async () => {
       const type = messageOf('MutateRequest');
       const value = { region: specifier, mutation: harmless(row, family) };
       const response = messageOf('MutateResponse');
@@ -298,7 +287,7 @@ export class Calls {
 }
 
 /** Where the answer of an operation is: one action, or a region action of its own. */
-interface Place {
+interface AnswerPlace {
   readonly regionIndex: number;
   readonly index: number;
   readonly isConditional: boolean;
@@ -308,11 +297,11 @@ interface Place {
 
 function requestOf(operations: readonly Located[]): {
   readonly regionAction: readonly RegionAction[];
-  readonly places: readonly Place[];
+  readonly places: readonly AnswerPlace[];
 } {
   const regionAction: (RegionAction & { action: Action[] })[] = [];
   const shared = new Map<Region, number>();
-  const places = operations.map(({ operation, region }): Place => {
+  const places = operations.map(({ operation, region }): AnswerPlace => {
     const { actions, isWriting = actions[0]?.get === undefined } = operation;
     const isAtomic = actions.length > 1;
     let regionIndex = isAtomic ? undefined : shared.get(region);
@@ -330,7 +319,7 @@ function requestOf(operations: readonly Located[]): {
   return { regionAction, places };
 }
 
-function outcomeOf({ regionActionResult }: MultiResponse, place: Place): Outcome {
+function outcomeOf({ regionActionResult }: MultiResponse, place: AnswerPlace): OperationOutcome {
   const region = regionActionResult[place.regionIndex];
   if (region === undefined) return new HBaseFailure('lost', 'the answer lacks a region');
   if (region.exception) return exceptionOf(region.exception);
@@ -358,10 +347,10 @@ function exceptionOf({ name, value = new Uint8Array() }: NamedBytes): HBaseFailu
 }
 
 function answerOf(
-  outcome: Outcome,
+  outcome: OperationOutcome,
   { table, row }: Operation,
   purpose: Purpose,
-): Answer | PercolatorError {
+): OperationAnswer | PercolatorError {
   if (!(outcome instanceof Error)) return outcome;
   const doing = purpose === 'read' ? 'reading' : 'mutating';
   return errorOf(outcome, purpose, `${doing} ${table}/${row.toString()}`);
@@ -372,14 +361,14 @@ function asInDoubt(error: PercolatorError): PercolatorError {
   return new PercolatorError('STORE_IN_DOUBT', error.message, { cause: error.cause });
 }
 
-function isWritten(outcome: Outcome): boolean {
+function isWritten(outcome: OperationOutcome): boolean {
   return !(outcome instanceof Error) && outcome.isWritten;
 }
 
 /**
  * Whether the answer tells what was in a row: it is worth something only from the region's owner.
  */
-function isSeen(outcome: Outcome | undefined): boolean {
+function isSeen(outcome: OperationOutcome | undefined): boolean {
   return outcome !== undefined && !(outcome instanceof Error) && !outcome.isWritten;
 }
 

@@ -2,10 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
+import { systemClock } from '../../base/index.ts';
 import { createMemoryBigtable } from '../../testing/index.ts';
 import type { Bigtable, RowMutation } from '../bigtable.ts';
 import { answer, operationOf, SCHEMA, TABLES, wholeTables } from '../random-operations.ts';
+import { Connection, Deadlines } from './connection.ts';
 import { openHBase } from './index.ts';
+import { Kerberos } from './kerberos.ts';
+import { messageOf } from './messages.ts';
 
 const set = (row: string, timestamp = 1, bytes = 1000): RowMutation => ({
   table: 'own',
@@ -124,6 +128,26 @@ function claimLimits(open: () => Promise<Bigtable>): void {
 }
 
 function claimSentences(servers: readonly string[]): void {
+  test('does not ask for Kerberos, and is refused by who demands it', async () => {
+    const nothing = async (): Promise<string> => '';
+    const context = { contextComplete: false, step: nothing, unwrap: nothing, wrap: nothing };
+    const connection = new Connection(servers[0] ?? '', 'MasterService', {
+      clock: systemClock,
+      deadlines: new Deadlines(systemClock),
+      tls: false,
+      user: 'test',
+      kerberos: new Kerberos('hbase/_HOST', async () => context),
+    });
+    const type = messageOf('GetTableDescriptorsRequest');
+    const response = messageOf('GetTableDescriptorsResponse');
+    const call = { type, value: {}, response };
+    await assert.rejects(connection.call('GetTableDescriptors', call, 60_000), {
+      code: 'STORE_REFUSED',
+      message: /does not ask for Kerberos, and principal says that it must/,
+    });
+    connection.close();
+  });
+
   test('reports a namespace that is missing, and an address without a server', async () => {
     const other = openHBase({ servers, namespace: 'nowhere' });
     await assert.rejects(other, { code: 'STORE_REFUSED', message: /nowhere/ });

@@ -7,9 +7,10 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { type Clock, systemClock } from '../../base/index.ts';
-import { Deadlines } from '../deadlines.ts';
-import { Connection } from './connection.ts';
-import { messageOf } from './messages.ts';
+import { Connection, Deadlines, Frames } from './connection.ts';
+import { loadMessages, messageOf } from './messages.ts';
+
+await loadMessages();
 
 const TIMEOUT_MS = 1000;
 const MULTI = {
@@ -124,4 +125,29 @@ async function listen(
     server.close();
   });
   return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/* Frames are read whole wherever the chunks of a socket end. */
+
+test('frames are read whole, whatever chunks they come in', () => {
+  const texts = ['a', '', 'bcd', 'e'.repeat(9), 'f'];
+  const bytes = Buffer.concat(texts.map(framed));
+  for (let first = 1; first <= bytes.length; first++) {
+    for (let size = 1; size <= bytes.length; size++) {
+      const frames = new Frames();
+      const found: string[] = [];
+      // Two frames and a part of the next one may come in one chunk.
+      for (let at = 0; at < bytes.length; at += at === 0 ? first : size) {
+        const chunk = bytes.subarray(at, at + (at === 0 ? first : size));
+        for (const frame of frames.add(chunk)) found.push(frame.toString());
+      }
+      assert.deepEqual(found, texts, `a chunk of ${first} bytes, then of ${size}`);
+    }
+  }
+});
+
+function framed(text: string): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(text.length);
+  return Buffer.concat([length, Buffer.from(text)]);
 }

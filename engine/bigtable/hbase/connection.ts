@@ -2,26 +2,26 @@
  * One connection to a server of HBase, for one of its services, made anew when it is lost.
  *
  *     hello     "HBas", version 0, authentication 80 (none); the length and header of the connection
+ *               with Kerberos, another beginning comes before the header (kerberos.ts)
  *     call      length of the rest; header and parameter, each after its own length
  *     answer    the same; answers come in any order, and a number says which call each is for
  *
  * A call fails in one of four ways, which matter to a mutation: it was never sent, it was answered
  * with a Java exception, the connection was lost before an answer, or the deadline has passed.
- * Nothing is repeated here.
- *
- * Only connections without Kerberos: if a server asks for it, the error says so.
+ * Nothing is repeated here. The deadlines of many calls share one sleep (`Deadlines`).
  */
 import { connect as connectPlain, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { type Clock, isWithin, type Moment, momentOf, PercolatorError } from '../../base/index.ts';
-import type { Deadlines } from '../deadlines.ts';
 import { HBaseFailure } from './failures.ts';
-import { Frames } from './frames.ts';
+import { hostOf, type Kerberos } from './kerberos.ts';
 import { type Codec, type Framed, messageOf, readerOf } from './messages.ts';
 import type { Channel } from './servers.ts';
 
 const PREAMBLE = Buffer.from([...Buffer.from('HBas'), 0, 80]);
 const CONNECT_MS_MAX = 3000;
+/** A key distribution center may be asked, and several of them may be tried. */
+const AUTHENTICATE_MS_MAX = 10_000;
 /** After a failure to connect, calls are refused for this long, instead of each connecting anew. */
 const PAUSE_MS = 100;
 /** After so long without a byte for calls that wait, another connection is made. */
@@ -34,8 +34,10 @@ export interface ConnectionOptions {
   readonly deadlines: Deadlines;
   /** Through TLS, with the authorities that Node trusts. */
   readonly tls: boolean;
-  /** The name under which HBase's logs and permissions know this client. */
+  /** The name under which HBase's logs and permissions know this client, without Kerberos. */
   readonly user: string;
+  /** Proves who the user is, and demands the same of the server. */
+  readonly kerberos?: Kerberos | undefined;
 }
 
 interface Pending {
@@ -60,6 +62,8 @@ export class Connection implements Channel {
   readonly #messages: { readonly request: Framed; readonly response: Framed };
   #socket: Socket | undefined;
   #connecting: Promise<Socket> | undefined;
+  /** The one on which no call is sent yet. */
+  #newSocket: Socket | undefined;
   readonly #pending = new Map<number, Pending>();
   #calls = 0;
   /** Since when calls wait and nothing has been received; undefined if no call waits. */
@@ -108,6 +112,7 @@ export class Connection implements Channel {
   close(): void {
     this.#isClosed = true;
     this.#socket?.destroy();
+    this.#newSocket?.destroy();
   }
 
   /**
@@ -143,30 +148,40 @@ export class Connection implements Channel {
         socket.destroy();
         throw new Error('the connection was closed');
       }
+      const preamble = await this.#begin(socket);
       this.#receiveFrom(socket);
       this.#socket = socket;
-      send(socket, this.#hello(), PREAMBLE);
+      send(socket, this.#hello(), preamble);
       return socket;
     } catch (error) {
-      this.#lastFailure = isAboutTrust(error)
-        ? untrusted(error, this.#address)
-        : new HBaseFailure(
-            'unsent',
-            `no connection to ${this.#address}: ${(error as Error).message}`,
-            '',
-            error,
-          );
+      this.#lastFailure = whyNotConnected(error, this.#address);
       this.#notBeforeMs = this.#options.clock.monotonicMs() + PAUSE_MS;
       throw this.#lastFailure;
     } finally {
       this.#connecting = undefined;
+      this.#newSocket = undefined;
+    }
+  }
+
+  /** @returns what to send before the header of the connection */
+  async #begin(socket: Socket): Promise<Buffer> {
+    const { kerberos, deadlines } = this.#options;
+    if (kerberos === undefined) return PREAMBLE;
+    this.#newSocket = socket;
+    const stop = deadlines.add(AUTHENTICATE_MS_MAX, () => {
+      socket.destroy(new Error(`Kerberos has not let it in after ${AUTHENTICATE_MS_MAX} ms`));
+    });
+    try {
+      await kerberos.authenticate(socket, this.#address);
+      return Buffer.alloc(0);
+    } finally {
+      stop();
     }
   }
 
   #open(): Promise<Socket> {
-    const colon = this.#address.lastIndexOf(':');
-    const host = this.#address.slice(0, colon).replace(/^\[|\]$/g, '');
-    const port = Number(this.#address.slice(colon + 1));
+    const host = hostOf(this.#address);
+    const port = Number(this.#address.slice(this.#address.lastIndexOf(':') + 1));
     const { tls, deadlines } = this.#options;
     return new Promise((resolve, reject) => {
       const isReady = (): void => {
@@ -189,9 +204,10 @@ export class Connection implements Channel {
   }
 
   #hello(): Uint8Array {
-    const { user } = this.#options;
-    const header = { userInfo: { effectiveUser: user }, serviceName: this.#service };
-    return messageOf('ConnectionHeader').encode(header);
+    const { user, kerberos } = this.#options;
+    // A name next to that of the ticket would ask for the rights of another user.
+    const userInfo = kerberos === undefined ? { effectiveUser: user } : undefined;
+    return messageOf('ConnectionHeader').encode({ userInfo, serviceName: this.#service });
   }
 
   #receiveFrom(socket: Socket): void {
@@ -201,7 +217,7 @@ export class Connection implements Channel {
       failure = error;
     });
     socket.on('close', () => this.#lose(socket, failure));
-    socket.on('data', (bytes: Buffer) => {
+    socket.resume().on('data', (bytes: Buffer) => {
       try {
         for (const frame of frames.add(bytes)) this.#receive(frame);
         const { clock } = this.#options;
@@ -219,7 +235,7 @@ export class Connection implements Channel {
     const failure = exception && failureOf(exception);
     // A field that was not sent reads as its default, here 0.
     const isForAll = callId === FOR_ALL || !Object.hasOwn(header, 'callId');
-    if (isForAll) throw asFatal(failure, this.#address);
+    if (isForAll) throw this.#asFatal(failure);
     const pending = this.#pending.get(callId);
     if (pending === undefined) return; // Its deadline has passed.
     this.#pending.delete(callId);
@@ -235,6 +251,18 @@ export class Connection implements Channel {
     } catch (error) {
       pending.reject(new HBaseFailure('lost', `an answer cannot be read: ${String(error)}`));
     }
+  }
+
+  #asFatal(failure: HBaseFailure | null | undefined): Error {
+    if (!failure) return new Error('an answer without the number of its call');
+    if (failure.className !== 'AccessDeniedException') return failure;
+    const server = `the HBase server ${this.#address}`;
+    const sentence =
+      this.#options.kerberos === undefined
+        ? `${server} asks for Kerberos (${failure.message}); give the principal of the servers, as in ` +
+          'hbase://host:16000?principal=hbase/_HOST@REALM'
+        : `${server} refuses the user of the Kerberos ticket: ${failure.message}`;
+    return new PercolatorError('STORE_REFUSED', sentence);
   }
 
   /**
@@ -284,6 +312,13 @@ function send(socket: Socket, body: Uint8Array, before: Buffer = Buffer.alloc(0)
   socket.write(frame);
 }
 
+function whyNotConnected(error: unknown, address: string): Error {
+  if (error instanceof HBaseFailure || error instanceof PercolatorError) return error;
+  if (isAboutTrust(error)) return untrusted(error, address);
+  const message = `no connection to ${address}: ${(error as Error).message}`;
+  return new HBaseFailure('unsent', message, '', error);
+}
+
 /** Node's codes for a certificate that it does not trust, or that is for another name. */
 function isAboutTrust(error: unknown): error is Error {
   const { code } = error as { readonly code?: unknown };
@@ -306,11 +341,92 @@ function failureOf({
   return HBaseFailure.ofException(exceptionClassName, stackTrace);
 }
 
-function asFatal(failure: HBaseFailure | null | undefined, address: string): Error {
-  if (!failure) return new Error('an answer without the number of its call');
-  if (failure.className !== 'AccessDeniedException') return failure;
-  return new PercolatorError(
-    'STORE_REFUSED',
-    `the HBase server ${address} asks for Kerberos (${failure.message}), which this client does not speak`,
-  );
+/** Cuts what a socket delivers into frames, each of which begins with its length in four bytes. */
+const LENGTH_BYTES = 4;
+/** Answers are far smaller; a larger length means that the other side speaks something else. */
+const FRAME_BYTES_MAX = 1 << 30;
+
+export class Frames {
+  #chunks: Buffer[] = [];
+  #bytes = 0;
+  /** How many bytes must be there before another frame can be complete. */
+  #needed = LENGTH_BYTES;
+
+  /** The frames that are now complete. */
+  add(chunk: Buffer): readonly Buffer[] {
+    this.#chunks.push(chunk);
+    this.#bytes += chunk.length;
+    if (this.#bytes < this.#needed) return [];
+    let rest = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks);
+    const frames: Buffer[] = [];
+    for (;;) {
+      this.#needed = LENGTH_BYTES;
+      if (rest.length < LENGTH_BYTES) break;
+      const length = rest.readUInt32BE(0);
+      if (length > FRAME_BYTES_MAX) {
+        throw new Error('the server does not speak the protocol of HBase');
+      }
+      this.#needed = LENGTH_BYTES + length;
+      if (rest.length < this.#needed) break;
+      frames.push(rest.subarray(LENGTH_BYTES, this.#needed));
+      rest = rest.subarray(this.#needed);
+    }
+    this.#chunks = rest.length === 0 ? [] : [rest];
+    this.#bytes = rest.length;
+    return frames;
+  }
+}
+
+/*
+ * Keeps the deadlines of many calls with one sleep instead of a timer for each: tens of thousands
+ * of calls come per second, and hardly one of them is ever late.
+ *
+ * `onLate` runs up to `TICK_MS` after the deadline.
+ */
+
+const TICK_MS = 50;
+
+interface Entry {
+  readonly dueMs: number;
+  readonly onLate: () => void;
+}
+
+export class Deadlines {
+  readonly #clock: Clock;
+  readonly #entries = new Set<Entry>();
+  /** Invariant: true while there is an entry. */
+  #isWatching = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Calls `onLate` after `timeoutMs`, unless the returned function is called before. */
+  add(timeoutMs: number, onLate: () => void): () => void {
+    const entry = { dueMs: this.#clock.monotonicMs() + timeoutMs, onLate };
+    this.#entries.add(entry);
+    if (!this.#isWatching) void this.#watch();
+    return () => {
+      this.#entries.delete(entry);
+    };
+  }
+
+  async #watch(): Promise<void> {
+    this.#isWatching = true;
+    while (this.#entries.size > 0) {
+      // In the background: the connection that is waited for keeps the process alive.
+      await this.#clock.sleep(TICK_MS, undefined, { background: true });
+      this.#endLate();
+    }
+    this.#isWatching = false;
+  }
+
+  #endLate(): void {
+    const nowMs = this.#clock.monotonicMs();
+    for (const entry of this.#entries) {
+      if (entry.dueMs > nowMs) continue;
+      this.#entries.delete(entry);
+      entry.onLate();
+    }
+  }
 }

@@ -1,7 +1,7 @@
 /**
  * An Apache HBase, 2.6 or newer, as a Bigtable: the open-source system of the same design.
  *
- *     call ──▶ checked ──▶ families known? ──▶ calls to the servers ──▶ answers, doubt
+ *     call ──▶ checked (checked-store.ts) ──▶ calls to the servers ──▶ answers, doubt
  *
  * Conditional mutations go through the MultiRowMutationEndpoint, a service that ships with HBase
  * and is switched on for our tables: several conditions, each with a range of timestamps, and all
@@ -13,36 +13,37 @@
  * erase.
  */
 import { type Clock, PercolatorError } from '../../base/index.ts';
-import type {
-  Bigtable,
-  CellFilter,
-  ConditionalRowMutation,
-  Manifest,
-  Mutation,
-  Row,
-  RowRange,
-} from '../bigtable.ts';
-import { TIMESTAMP_MAX } from '../bigtable.ts';
-import { InFlight } from '../in-flight.ts';
-import { keyAfter } from '../range-scan.ts';
 import {
-  invalid,
-  validateFilter,
-  validateMutation,
-  validateRange,
-  validateStoredRow,
-  validateSchema,
-  validateTombstone,
-} from '../validate.ts';
-import { type Answer, Calls, type Operation } from './calls.ts';
-import { asFailure, errorOf, type Purpose } from './failures.ts';
-import type { Master } from './master.ts';
+  type Bigtable,
+  type CellFilter,
+  type ConditionalRowMutation,
+  type Manifest,
+  type Mutation,
+  type Row,
+  type RowMutation,
+  type RowRange,
+  TIMESTAMP_MAX,
+} from '../bigtable.ts';
+import { CheckedStore, isAboutSchema } from '../checked-store.ts';
+import { keyAfter } from '../reading.ts';
+import { validateTombstone } from '../validate.ts';
+import { type OperationAnswer, Calls, type Operation } from './calls.ts';
+import { asFailure } from './failures.ts';
+import type { Master, Regions } from './regions.ts';
 import type { Condition, ScanRequest } from './messages.ts';
-import { checkCondition, endpointCall, exists, isAbsent, protosOf } from './mutations.ts';
-import { rowOf, type Selecting, selectionFor, widened } from './reads.ts';
-import type { Regions } from './regions.ts';
+import {
+  checkCondition,
+  endpointCall,
+  exists,
+  isAbsent,
+  protosOf,
+  rowOf,
+  type Selecting,
+  selectionFor,
+  widened,
+} from './requests.ts';
 import type { Servers } from './servers.ts';
-import { Tables } from './tables.ts';
+import { HBaseTables } from './tables.ts';
 
 const ROWS_PER_SCAN = 2000;
 /** The most rounds of the calls of one check: it starts over if the row changes between them. */
@@ -59,42 +60,20 @@ export interface HBaseStoreOptions {
   readonly manifest: Manifest;
 }
 
-export class HBaseBigtable implements Bigtable {
-  readonly manifest: Manifest;
+export class HBaseBigtable extends CheckedStore {
   readonly #servers: Servers;
   readonly #regions: Regions;
   readonly #calls: Calls;
-  readonly #tables: Tables;
-  readonly #readOnly: boolean;
-  readonly #inFlight = new InFlight('the HBase store');
+  readonly #tables: HBaseTables;
 
   constructor(options: HBaseStoreOptions) {
-    this.manifest = options.manifest;
+    const tables = new HBaseTables(options);
+    super({ ...options, name: 'the HBase store', tables });
     this.#servers = options.servers;
     this.#regions = options.regions;
-    this.#readOnly = options.readOnly;
     this.#calls = new Calls(options);
-    this.#tables = new Tables(options);
+    this.#tables = tables;
   }
-
-  readonly readRow: Bigtable['readRow'] = (table, row, filters) =>
-    this.#run(async () => {
-      const [found] = await this.#readRows(table, [row], filters);
-      return found;
-    }, [table]);
-
-  readonly readRows: Bigtable['readRows'] = (table, rows, filters) =>
-    this.#run(() => this.#readRows(table, rows, filters), [table]);
-
-  readonly readRange: Bigtable['readRange'] = (table, range, filters) =>
-    this.#run(async () => {
-      validateRange(range);
-      filters.forEach(validateFilter);
-      await this.#checkFamilies(table, filters);
-      const selecting = selectionFor(filters);
-      if (selecting === undefined || range.end === '') return []; // HBase reads '' as no end.
-      return this.#scan(table, range, selecting);
-    }, [table]);
 
   readonly checkAndMutateRow: Bigtable['checkAndMutateRow'] = async (conditional) => {
     const [answer] = await this.checkAndMutateRows([conditional]);
@@ -104,7 +83,7 @@ export class HBaseBigtable implements Bigtable {
 
   readonly checkAndMutateRows: Bigtable['checkAndMutateRows'] = async (conditionals) => {
     try {
-      return await this.#run(async () => {
+      return await this.run([], async () => {
         const errors = await Promise.all(conditionals.map((one) => this.#refusalOf(one)));
         const good = conditionals.filter((_, i) => errors[i] === undefined);
         const answers = await this.#mutateConditionally(good);
@@ -116,80 +95,35 @@ export class HBaseBigtable implements Bigtable {
     }
   };
 
-  readonly mutateRows: Bigtable['mutateRows'] = (rows) =>
-    this.#run(async () => {
-      this.#assertWritable();
-      for (const { row, mutations } of rows) validateRow(row, mutations);
-      for (const { table, mutations } of rows) await this.#checkFamilies(table, mutations);
-      for (const { mutations } of rows) mutations.forEach(validateTombstone);
-      const operations = rows.flatMap(({ table, row, mutations: [first, ...more] }) => {
-        if (first === undefined) return [];
-        const key = Buffer.from(row);
-        const protos = protosOf(key, [first, ...more]);
-        const actions = protos.map((mutation) => ({ mutation }));
-        return [{ table, row: key, family: first.family, actions }];
-      });
-      for (const answer of await this.#send(operations, 'mutation')) {
-        if (answer instanceof Error) throw answer;
-      }
-    }, [...new Set(rows.map(({ table }) => table))]);
-
-  readonly sampleRowKeys: Bigtable['sampleRowKeys'] = (table) =>
-    this.#run(async () => {
-      this.#regions.forget(table);
-      const regions = await this.#regions.of(table);
-      return regions.flatMap(({ start }) => (start.length === 0 ? [] : [start.toString()]));
-    }, [table]);
-
-  readonly createTable: Bigtable['createTable'] = (table, schema) =>
-    this.#run(async () => {
-      this.#assertWritable();
-      validateSchema(table, schema);
-      await this.#administrate('mutation', `making table ${table}`, () =>
-        this.#tables.create(table, schema),
-      );
+  protected async sendMutateRows(rows: readonly RowMutation[]): Promise<void> {
+    for (const { mutations } of rows) mutations.forEach(validateTombstone);
+    const operations = rows.flatMap(({ table, row, mutations: [first, ...more] }) => {
+      if (first === undefined) return [];
+      const key = Buffer.from(row);
+      const protos = protosOf(key, [first, ...more]);
+      const actions = protos.map((mutation) => ({ mutation }));
+      return [{ table, row: key, family: first.family, actions }];
     });
-
-  readonly listTables: Bigtable['listTables'] = () =>
-    this.#run(() => this.#administrate('read', 'listing tables', () => this.#tables.list()));
-
-  readonly dropTable: Bigtable['dropTable'] = (table) =>
-    this.#run(async () => {
-      this.#assertWritable();
-      await this.#administrate('mutation', `dropping table ${table}`, () =>
-        this.#tables.drop(table),
-      );
-    });
-
-  async close(): Promise<void> {
-    await this.#inFlight.close(() => this.#servers.close());
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
-  }
-
-  /**
-   * Runs one operation. An error about a missing table or family may be due to a table that was
-   * recreated, so what is known of the operation's tables is forgotten.
-   */
-  async #run<T>(operation: () => Promise<T>, tables: readonly string[] = []): Promise<T> {
-    try {
-      return await this.#inFlight.run(operation);
-    } catch (error) {
-      if (isAboutSchema(error)) for (const table of tables) this.#tables.forget(table);
-      throw error;
+    for (const answer of await this.#send(operations, 'mutation')) {
+      if (answer instanceof Error) throw answer;
     }
   }
 
-  async #readRows(
+  protected async sendSampleRowKeys(table: string): Promise<readonly string[]> {
+    this.#regions.forget(table);
+    const regions = await this.#regions.of(table);
+    return regions.flatMap(({ start }) => (start.length === 0 ? [] : [start.toString()]));
+  }
+
+  protected disconnect(): Promise<void> | void {
+    return this.#servers.close();
+  }
+
+  protected async sendReadRows(
     table: string,
     rows: readonly string[],
     filters: readonly CellFilter[],
   ): Promise<readonly (Row | undefined)[]> {
-    for (const row of rows) validateRow(row);
-    filters.forEach(validateFilter);
-    await this.#checkFamilies(table, filters);
     const selecting = selectionFor(filters);
     if (selecting === undefined) return rows.map(() => undefined);
     const keys = [...new Set(rows)];
@@ -197,6 +131,16 @@ export class HBaseBigtable implements Bigtable {
     if (keys.length === rows.length) return found;
     const byKey = new Map(keys.map((key, i) => [key, found[i]]));
     return rows.map((row) => byKey.get(row));
+  }
+
+  protected async sendReadRange(
+    table: string,
+    range: RowRange & { readonly limit: number },
+    filters: readonly CellFilter[],
+  ): Promise<readonly Row[]> {
+    const selecting = selectionFor(filters);
+    if (selecting === undefined || range.end === '') return []; // HBase reads '' as no end.
+    return this.#scan(table, range, selecting);
   }
 
   /** Each row as of one moment; those whose answer may lack versions are read again. */
@@ -256,25 +200,14 @@ export class HBaseBigtable implements Bigtable {
 
   async #refusalOf(conditional: ConditionalRowMutation): Promise<Error | undefined> {
     try {
-      await this.#checkConditional(conditional);
+      const { anyOf, ifFound = [], ifNotFound = [] } = conditional;
+      await this.checkConditional(conditional);
+      anyOf.forEach(checkCondition);
+      [...ifFound, ...ifNotFound].forEach(validateTombstone);
       return undefined;
     } catch (error) {
       return asFailure(error);
     }
-  }
-
-  async #checkConditional(conditional: ConditionalRowMutation): Promise<void> {
-    const { table, row, anyOf, ifFound = [], ifNotFound = [] } = conditional;
-    this.#assertWritable();
-    if (ifFound.length + ifNotFound.length === 0) {
-      throw invalid('a conditional mutation must mutate in some case');
-    }
-    validateRow(row, ifFound);
-    validateRow(row, ifNotFound);
-    anyOf.forEach(validateFilter);
-    await this.#checkFamilies(table, [...anyOf, ...ifFound, ...ifNotFound]);
-    anyOf.forEach(checkCondition);
-    [...ifFound, ...ifNotFound].forEach(validateTombstone);
   }
 
   /**
@@ -292,11 +225,11 @@ export class HBaseBigtable implements Bigtable {
       'conditional',
     );
     return Promise.all(
-      plans.map((plan, i) => this.#finish(plan, answers[i] as Answer | PercolatorError)),
+      plans.map((plan, i) => this.#finish(plan, answers[i] as OperationAnswer | PercolatorError)),
     );
   }
 
-  async #finish(plan: Plan, first: Answer | PercolatorError): Promise<boolean | Error> {
+  async #finish(plan: Plan, first: OperationAnswer | PercolatorError): Promise<boolean | Error> {
     let answer = first;
     for (let i = 0; ;) {
       if (answer instanceof Error) return answer;
@@ -307,14 +240,16 @@ export class HBaseBigtable implements Bigtable {
         return new PercolatorError('STORE_UNAVAILABLE', 'the row changed during each check');
       }
       const next = plan.steps[i % plan.steps.length] as Step;
-      [answer] = (await this.#send([next.operation], 'conditional')) as [Answer | PercolatorError];
+      [answer] = (await this.#send([next.operation], 'conditional')) as [
+        OperationAnswer | PercolatorError,
+      ];
     }
   }
 
   #send(
     operations: readonly Operation[],
     purpose: 'read' | 'mutation' | 'conditional',
-  ): Promise<readonly (Answer | PercolatorError)[]> {
+  ): Promise<readonly (OperationAnswer | PercolatorError)[]> {
     return this.#calls.run(operations, purpose).then((answers) => {
       for (const [i, answer] of answers.entries()) {
         const operation = operations[i];
@@ -322,35 +257,6 @@ export class HBaseBigtable implements Bigtable {
       }
       return answers;
     });
-  }
-
-  /** Loads the table's families, if they are unknown or may have changed. */
-  async #checkFamilies(table: string, wanted: readonly { family: string }[]): Promise<void> {
-    const known = this.#tables.known(table);
-    if (known !== undefined && wanted.every(({ family }) => known.has(family))) return;
-    const families = await this.#administrate('read', `looking at table ${table}`, () =>
-      this.#tables.load(table),
-    );
-    const missing = wanted.find(({ family }) => !families.has(family));
-    if (missing === undefined) return;
-    throw new PercolatorError(
-      'FAMILY_NOT_FOUND',
-      `table ${table} has no family ${missing.family}; it has ${[...families].join(', ')}`,
-    );
-  }
-
-  /** Asks the master: a failed look at tables leaves nothing in doubt. */
-  async #administrate<T>(purpose: Purpose, what: string, operation: () => Promise<T>): Promise<T> {
-    try {
-      return await operation();
-    } catch (error) {
-      throw errorOf(error, purpose, what);
-    }
-  }
-
-  #assertWritable(): void {
-    if (!this.#readOnly) return;
-    throw new PercolatorError('READ_ONLY', 'the HBase store was opened for reading only');
   }
 }
 
@@ -389,16 +295,4 @@ function planOf(conditional: ConditionalRowMutation): Plan {
   const some = anyOf.map((filter) => step([exists(row, filter)], ifFound, true));
   if (ifNotFound.length === 0 && some.length === 1) return { steps: some, otherwise: false };
   return { steps: [none, ...some], otherwise: undefined };
-}
-
-function isAboutSchema(error: unknown): boolean {
-  return (
-    error instanceof PercolatorError &&
-    (error.code === 'TABLE_NOT_FOUND' || error.code === 'FAMILY_NOT_FOUND')
-  );
-}
-
-function validateRow(row: string, mutations: readonly Mutation[] = []): void {
-  validateStoredRow(row);
-  mutations.forEach(validateMutation);
 }

@@ -6,9 +6,9 @@
  * are at most 2^53, and are sent as numbers. HBase's numbers of scanners and procedures have 64
  * bits, and go back as they came.
  */
-import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type protobuf from 'protobufjs';
+import { assert, loadPackages } from '../../base/index.ts';
 
 export interface Codec<Message> {
   encode(message: Message): Uint8Array;
@@ -180,7 +180,7 @@ export interface ProcedureResult {
 
 const codecs = new Map<string, unknown>();
 
-/** Encodes and decodes the message of this name in `hbase.proto`. */
+/** Encodes and decodes the message of this name in `hbase.proto`. `loadMessages` comes first. */
 export function messageOf<Message extends object>(name: string): Codec<Message> & Framed {
   let codec = codecs.get(name) as (Codec<Message> & Framed) | undefined;
   if (codec === undefined) {
@@ -222,8 +222,35 @@ function protocol(): protobuf.Root {
   return loaded;
 }
 
-const require = createRequire(import.meta.url);
+let protobufjs: typeof protobuf | undefined;
+
+/** Loads the library, which processes without an HBase do not need. @throws PACKAGE_MISSING */
+export async function loadMessages(): Promise<void> {
+  const load = async (): Promise<typeof protobuf> => (await import('protobufjs')).default;
+  protobufjs ??= await loadPackages('HBase', ['protobufjs'], load);
+}
 
 function library(): typeof protobuf {
-  return require('protobufjs') as typeof protobuf;
+  assert(protobufjs !== undefined, 'the messages are loaded before they are used');
+  return protobufjs;
 }
+
+/** Names and numbers of HBase that several files of this folder use. */
+const FILTER_PACKAGE = 'org.apache.hadoop.hbase.filter';
+
+export const FILTERS: Readonly<Record<'binary' | 'regex' | 'qualifier', string>> = {
+  binary: `${FILTER_PACKAGE}.BinaryComparator`,
+  regex: `${FILTER_PACKAGE}.RegexStringComparator`,
+  qualifier: `${FILTER_PACKAGE}.QualifierFilter`,
+};
+
+/** The service of HBase that checks several conditions and mutates, in one step under one lock. */
+export const ENDPOINT = {
+  className: 'org.apache.hadoop.hbase.coprocessor.MultiRowMutationEndpoint',
+  serviceName: 'MultiRowMutationService',
+  methodName: 'MutateRows',
+} as const;
+
+export const COMPARE = { equal: 2, notEqual: 3 } as const;
+export const MUTATION = { put: 2, delete: 3 } as const;
+export const DELETE = { oneVersion: 0, multipleVersions: 1 } as const;

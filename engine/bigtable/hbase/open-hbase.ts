@@ -8,21 +8,18 @@ import {
   checkOptions,
   CLOCK,
   FLAG,
-  type Kinds,
+  type OptionRules,
   NAME,
   POSITIVE,
 } from '../../base/options.ts';
-import type { Bigtable, Manifest } from '../bigtable.ts';
-import { Deadlines } from '../deadlines.ts';
-import { durabilityOf } from '../durability.ts';
-import { Connection } from './connection.ts';
+import { type Bigtable, durabilityOf, type Manifest } from '../bigtable.ts';
+import { Connection, Deadlines } from './connection.ts';
 import { asFailure, isNoServer, mayRepeat } from './failures.ts';
 import { HBaseBigtable } from './hbase.ts';
-import { Master } from './master.ts';
-import { messageOf } from './messages.ts';
-import { Regions } from './regions.ts';
-import { Seeds } from './seeds.ts';
-import { Servers, SESSION_MS_MIN } from './servers.ts';
+import { Kerberos, KerberosFailure, loadKerberos, PRINCIPAL } from './kerberos.ts';
+import { Master, Regions, Seeds } from './regions.ts';
+import { loadMessages, messageOf } from './messages.ts';
+import { PROOF_MS_MAX, PROOF_PART, Servers, SESSION_MS_MIN } from './servers.ts';
 
 export interface HBaseOptions {
   /** One or more masters or region servers, each `host:port`; each knows where all others are. */
@@ -31,6 +28,13 @@ export interface HBaseOptions {
   readonly namespace?: string | undefined;
   /** Connects through TLS. Default false. */
   readonly tls?: boolean | undefined;
+  /**
+   * Demands Kerberos: the principal of the servers, as `hbase.master.kerberos.principal` and
+   * `hbase.regionserver.kerberos.principal` have it, such as `hbase/_HOST@REALM`. `_HOST` stands
+   * for the host of each server; without `@REALM`, krb5.conf says the realm. The user's ticket
+   * comes from `kinit`. Default: none, for clusters without Kerberos. A wrong one: STORE_REFUSED.
+   */
+  readonly principal?: string | undefined;
   /**
    * Deadline of each call, in milliseconds. Default 10,000. Too short: a slow moment of the server
    * leaves commits in doubt. Too long: collectors wait longer (`manifest.messageLifetimeMs`).
@@ -44,6 +48,14 @@ export interface HBaseOptions {
    */
   readonly sessionTimeoutMs?: number | undefined;
   /**
+   * How long a mutation that a region server has applied proves its answers, in milliseconds; at
+   * most 3,000, and two thirds of `sessionTimeoutMs`. Default 1,000. 0: each read waits for a
+   * mutation that was sent after it; the only value that is safe in every case where a network may
+   * cut a region server off from ZooKeeper, but not from this process. Longer: such a server, or
+   * one that stood still, answers with old cells for as long.
+   */
+  readonly proofMs?: number | undefined;
+  /**
    * Refuses every mutation with READ_ONLY. Default false. With true, a region server that stood
    * still may answer with old cells for a moment, because the proof against it is a mutation
    * (servers.ts).
@@ -52,17 +64,23 @@ export interface HBaseOptions {
   readonly clock?: Clock | undefined;
 }
 
-const KINDS: Kinds<HBaseOptions> = {
+const KINDS: OptionRules<HBaseOptions> = {
   servers: {
     expected: 'a list of one or more texts like host:port',
     accepts: (value) => Array.isArray(value) && value.length > 0 && value.every(ADDRESS.accepts),
   },
   namespace: NAME,
   tls: FLAG,
+  principal: PRINCIPAL,
   timeoutMs: POSITIVE,
   sessionTimeoutMs: {
     expected: `a number of at least ${SESSION_MS_MIN}`,
     accepts: (value) => POSITIVE.accepts(value) && (value as number) >= SESSION_MS_MIN,
+  },
+  proofMs: {
+    expected: `a number of milliseconds from 0 to ${PROOF_MS_MAX}`,
+    accepts: (value) =>
+      value === 0 || (POSITIVE.accepts(value) && (value as number) <= PROOF_MS_MAX),
   },
   readOnly: FLAG,
   clock: CLOCK,
@@ -72,20 +90,27 @@ const TIMEOUT_MS = 10_000;
 /** Between two questions whether a server answers. */
 const RETRY_MS = 100;
 const SESSION_MS = 90_000;
-/** The name that HBase's logs and permissions have for this client. */
+/** The name that HBase's logs and permissions have for a client without Kerberos. */
 const USER = 'percolator';
 
 /**
- * @throws STORE_UNAVAILABLE if no server answers; STORE_REFUSED if the namespace is missing, or the
- * servers ask for Kerberos or show a certificate that is not trusted; INVALID_ARGUMENT for a wrong
- * option
+ * @throws STORE_UNAVAILABLE if no server answers; STORE_REFUSED if the namespace is missing, the
+ * servers ask for Kerberos and there is no `principal`, or the reverse, Kerberos has no ticket for
+ * them, or they show a certificate that is not trusted; INVALID_ARGUMENT for a wrong option;
+ * PACKAGE_MISSING if protobufjs is not installed, or with `principal` kerberos
  */
 export async function openHBase(options: HBaseOptions): Promise<Bigtable> {
   checkOptions('openHBase', options, KINDS, ['servers']);
+  checkProof(options);
   const { clock = systemClock, tls = false, timeoutMs = TIMEOUT_MS } = options;
-  const common = { clock, deadlines: new Deadlines(clock), tls, user: USER };
+  await loadMessages();
+  const { principal } = options;
+  const kerberos =
+    principal === undefined ? undefined : new Kerberos(principal, await loadKerberos());
+  const common = { clock, deadlines: new Deadlines(clock), tls, user: USER, kerberos };
   const servers = new Servers({
     clock,
+    proofMs: options.proofMs,
     connect: (address, service) => new Connection(address, service, common),
   });
   const { store, seeds } = createHBase(servers, { ...options, clock });
@@ -99,10 +124,21 @@ export async function openHBase(options: HBaseOptions): Promise<Bigtable> {
   return store;
 }
 
-/** The store; no server is asked whether it is there. */
+/** A server may have lost its regions before a longer proof is over. */
+function checkProof({ proofMs = 0, sessionTimeoutMs = SESSION_MS }: HBaseOptions): void {
+  const max = Math.floor(sessionTimeoutMs * PROOF_PART);
+  if (proofMs <= max) return;
+  const message = `proofMs must be at most ${max}, two thirds of sessionTimeoutMs, which is ${sessionTimeoutMs}, not ${proofMs}`;
+  throw new PercolatorError('INVALID_ARGUMENT', message);
+}
+
+/**
+ * The store; no server is asked whether it is there. The messages must be loaded (messages.ts).
+ * @internal
+ */
 export function createHBase(
   servers: Servers,
-  options: Omit<HBaseOptions, 'tls'> & { readonly clock: Clock },
+  options: Omit<HBaseOptions, 'tls' | 'principal'> & { readonly clock: Clock },
 ): { readonly store: Bigtable; readonly seeds: Seeds } {
   const { clock, readOnly = false, timeoutMs = TIMEOUT_MS, namespace = 'default' } = options;
   const { sessionTimeoutMs = SESSION_MS } = options;
@@ -141,8 +177,12 @@ async function checkReachable(
     } catch (error) {
       if (error instanceof PercolatorError) throw error;
       const failure = asFailure(error);
+      const isLate = clock.monotonicMs() >= endMs;
+      if (failure instanceof KerberosFailure && (failure.isLasting || isLate)) {
+        throw new PercolatorError('STORE_REFUSED', failure.message, { cause: error });
+      }
       const mayAnswer = mayRepeat(failure, 'read') && !isNoServer(failure);
-      if (!mayAnswer || clock.monotonicMs() >= endMs) {
+      if (!mayAnswer || isLate) {
         const message = `no HBase answers at ${servers.join(', ')}: ${failure.message}`;
         throw new PercolatorError('STORE_UNAVAILABLE', message, { cause: error });
       }

@@ -9,8 +9,9 @@
  * table without regions there is missing only if the master says so, too.
  */
 import { type Clock, PercolatorError } from '../../base/index.ts';
-import { errorOf, HBaseFailure, mayRepeat } from './failures.ts';
+import { errorOf, HBaseFailure, isNoServer, mayRepeat } from './failures.ts';
 import {
+  type Codec,
   messageOf,
   type RegionInfo,
   type RegionSpecifier,
@@ -19,9 +20,9 @@ import {
   type ScanResponse,
   type ServerName,
   type StoredCell,
+  type TableName,
+  type TableSchemaMessage,
 } from './messages.ts';
-import type { Master } from './master.ts';
-import { addressOf, type Seeds } from './seeds.ts';
 import type { Servers } from './servers.ts';
 
 export interface Region {
@@ -188,4 +189,124 @@ function regionsOf({ cell }: Result): readonly Region[] {
 
 function valueOf(cells: readonly StoredCell[], qualifier: string): Uint8Array | undefined {
   return cells.find((cell) => Buffer.from(cell.qualifier).toString() === qualifier)?.value;
+}
+
+/* The active master: it makes and drops tables, and says which there are. */
+
+const MASTER_TRY_MS = 20_000;
+/** A master that takes over needs a moment. */
+const PATIENCE_MS = 30_000;
+
+export interface MasterOptions {
+  readonly servers: Servers;
+  readonly seeds: Seeds;
+  readonly clock: Clock;
+  readonly namespace: string;
+}
+
+export class Master {
+  readonly #options: MasterOptions;
+  #address: Promise<string> | undefined;
+
+  constructor(options: MasterOptions) {
+    this.#options = options;
+  }
+
+  /** The table's families and attributes; undefined if there is no such table. */
+  async describe(table: string): Promise<TableSchemaMessage | undefined> {
+    if (!canBeNamed(table)) return undefined;
+    const response = messageOf<{ readonly tableSchema: readonly TableSchemaMessage[] }>(
+      'GetTableDescriptorsResponse',
+    );
+    const request = { tableNames: [this.nameOf(table)] };
+    const { tableSchema } = await this.ask('GetTableDescriptors', request, response);
+    return tableSchema[0];
+  }
+
+  /**
+   * Asks the active master. If the failure is transient, looks for the active master again and
+   * repeats the call, unless it may already have made or dropped a table.
+   * @throws HBaseFailure, PercolatorError
+   */
+  async ask<Response>(method: string, value: object, response: Codec<Response>): Promise<Response> {
+    const { servers, clock } = this.#options;
+    const type = messageOf(`${method.replace(/^g/, 'G')}Request`);
+    const endMs = clock.monotonicMs() + PATIENCE_MS;
+    for (;;) {
+      try {
+        this.#address ??= this.#find();
+        const connection = servers.connection(await this.#address, 'MasterService');
+        return await connection.call(method, { type, value, response }, MASTER_TRY_MS);
+      } catch (error) {
+        this.#address = undefined;
+        // A call that makes or drops a table would meet its own effect if it were repeated.
+        const purpose = isLook(method) ? 'read' : 'conditional';
+        const isPassing = mayRepeat(error, purpose) && clock.monotonicMs() < endMs;
+        if (!isPassing) throw error;
+        await clock.sleep(100);
+      }
+    }
+  }
+
+  nameOf(table: string): TableName {
+    return { namespace: Buffer.from(this.#options.namespace), qualifier: Buffer.from(table) };
+  }
+
+  async #find(): Promise<string> {
+    const response = messageOf<{ readonly serverName?: ServerName | null }>(
+      'GetActiveMasterResponse',
+    );
+    const { serverName } = await this.#options.seeds.ask('GetActiveMaster', response);
+    if (serverName) return addressOf(serverName);
+    throw new HBaseFailure('unsent', 'no master is active');
+  }
+}
+
+/**
+ * Whether HBase can have a table of that name. If not, the master fails as if for a passing reason.
+ */
+export function canBeNamed(table: string): boolean {
+  return /^[_\p{L}\p{N}][-_.\p{L}\p{N}]*$/u.test(table) && table !== 'zookeeper';
+}
+
+/** Whether the call changes nothing. */
+function isLook(method: string): boolean {
+  return /^get/i.test(method);
+}
+
+/* The servers that a user names: any of them knows where the master and `hbase:meta` are. */
+
+export class Seeds {
+  readonly #servers: Servers;
+  readonly #addresses: readonly string[];
+
+  /** @param addresses `host:port` of masters or region servers, at least one */
+  constructor(servers: Servers, addresses: readonly string[]) {
+    this.#servers = servers;
+    this.#addresses = addresses;
+  }
+
+  /**
+   * Asks one after the other, until one answers.
+   * @throws the failure of the one that is most likely to answer later if none does; at once what
+   *   no other server would mend, such as a certificate that is not trusted
+   */
+  async ask<Response>(method: string, response: Codec<Response>): Promise<Response> {
+    const message = { type: messageOf(`${method}Request`), value: {}, response };
+    let failure: unknown;
+    for (const address of this.#addresses) {
+      try {
+        const connection = this.#servers.connection(address, 'ClientMetaService');
+        return await connection.call(method, message, TRY_MS);
+      } catch (error) {
+        if (error instanceof PercolatorError) throw error;
+        if (failure === undefined || isNoServer(failure)) failure = error;
+      }
+    }
+    throw failure;
+  }
+}
+
+function addressOf({ hostName, port = 0 }: ServerName): string {
+  return hostName.includes(':') ? `[${hostName}]:${port}` : `${hostName}:${port}`;
 }

@@ -1,4 +1,4 @@
-/** Clusters that ask for more than a user name: Kerberos is refused, and TLS is spoken. */
+/** Clusters that ask for more than a user name: for Kerberos (kerberos.test.ts), and for TLS. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
@@ -15,14 +15,15 @@ function trusting(): Disposable {
   return { [Symbol.dispose]: () => setDefaultCACertificates(before) };
 }
 
-test('a cluster that asks for Kerberos is refused in one sentence', async () => {
+test('who meets a cluster that asks for Kerberos is told in one sentence how to speak it', async () => {
   await using served = await serveHBase({ asksForKerberos: true });
   const { master } = served;
   await assert.rejects(openHBase({ servers: [master] }), {
     code: 'STORE_REFUSED',
     message:
       `the HBase server ${master} asks for Kerberos (AccessDeniedException: ` +
-      'Authentication is required), which this client does not speak',
+      'Authentication is required); give the principal of the servers, as in ' +
+      'hbase://host:16000?principal=hbase/_HOST@REALM',
   });
 });
 

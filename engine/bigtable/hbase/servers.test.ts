@@ -11,12 +11,17 @@ import { Servers } from './servers.ts';
 
 const SERVER = 'host:16020';
 
-function setUp(): { clock: VirtualClock; servers: Servers; proofs: () => number; ask: Ask } {
+function setUp(proofMs?: number): {
+  clock: VirtualClock;
+  servers: Servers;
+  proofs: () => number;
+  ask: Ask;
+} {
   const clock = new VirtualClock();
-  const servers = new Servers({ clock, connect: () => assert.fail('no call is made') });
+  const servers = new Servers({ clock, proofMs, connect: () => assert.fail('no call is made') });
   let sent = 0;
   const ask: Ask = (prove = async () => {}) =>
-    servers.confirm(SERVER, momentOf(clock), () => {
+    servers.confirm(SERVER, () => {
       sent++;
       return prove();
     });
@@ -25,19 +30,36 @@ function setUp(): { clock: VirtualClock; servers: Servers; proofs: () => number;
 
 type Ask = (prove?: () => Promise<void>) => Promise<void>;
 
-test('the first answer of a server needs a proof, and the next ones do not', async () => {
+test('the first answer of a server needs a proof, and those soon after do not', async () => {
   const { clock, proofs, ask } = setUp();
-  for (let i = 0; i < 20; i++) {
+  for (let i = 0; i < 9; i++) {
     await ask();
-    await clock.advance(1000); // Each answer is proof for the next one, for as long as they come.
+    await clock.advance(100);
   }
   assert.equal(proofs(), 1);
+});
+
+test('P64: answers alone are no proof for long: a server that is cut off may give them forever', async () => {
+  const { clock, proofs, ask } = setUp();
+  for (let i = 0; i < 100; i++) {
+    await ask();
+    await clock.advance(100);
+  }
+  assert.equal(proofs(), 10);
+});
+
+test('P64: where no answer may count without a mutation after it, each has its own', async () => {
+  const { servers, clock, proofs, ask } = setUp(0);
+  servers.applied(SERVER, momentOf(clock));
+  await ask();
+  await ask();
+  assert.equal(proofs(), 2);
 });
 
 test('after a silence, an answer needs a proof again', async () => {
   const { clock, proofs, ask } = setUp();
   await ask();
-  await clock.advance(2100); // A proof lasts 2,000 ms (servers.ts).
+  await clock.advance(1100); // A proof lasts 1,000 ms (servers.ts).
   await ask();
   assert.equal(proofs(), 2);
 });
@@ -69,7 +91,7 @@ test('an answer without a proof is refused, and so is the next one', async () =>
 test('a mutation that was applied is a proof', async () => {
   const { clock, servers, proofs, ask } = setUp();
   servers.applied(SERVER, momentOf(clock));
-  await clock.advance(1000);
+  await clock.advance(900);
   await ask();
   assert.equal(proofs(), 0);
 });

@@ -7,25 +7,39 @@
  * reads with what was there before (P64; promise 2 of bigtable.ts). Mutations are safe: it can no
  * longer write its log, because the master takes that over before it gives away the regions. So:
  *
- *     owned at m, an answer given at h, and h - m is short     no session can have ended in between:
- *                                                              the answer is proof for the next one
- *     otherwise                                                a mutation is sent after the answer; if
- *                                                              it succeeds, the server owned its
- *                                                              regions all the time
+ *     a mutation sent at m was applied, and an answer came soon after m
+ *                                     the server cannot have lost its regions in between
+ *     otherwise                       a mutation is sent after the answer; if it succeeds, the server
+ *                                     owned its regions all the time
  *
  * Only the sending and receiving times of this process are known: m counts from when its request
- * was sent, and h until its answer has arrived.
+ * was sent.
  *
- * This needs a session of at least 1.5 times `proofMs` (HBase's default is 90 s), since a server
- * renews its session after each third of it. Nothing here helps against a network that separates a
- * server from ZooKeeper alone, while this process still reaches the server.
+ * Answers alone prove nothing, however closely they follow one another. A network may separate a
+ * server from ZooKeeper, and from the master, while this process reaches it: its session ends, and
+ * it goes on to answer reads until it writes. What is left is the time from the last mutation that
+ * the old server has applied to the first one that the next server does: HBase needs it to recover
+ * the log and to open the region, and promises none. With `proofMs` 0 each answer waits for a
+ * mutation that was sent after it, and nothing is left.
  */
 import { type Clock, isWithin, type Moment, momentOf } from '../../base/index.ts';
 import type { Codec, Framed } from './messages.ts';
 
-const PROOF_MS = 2000;
-/** The shortest session of a region server with which a proof of `PROOF_MS` is valid. */
-export const SESSION_MS_MIN: number = 1.5 * PROOF_MS;
+/**
+ * Below the time from the end of an old server's writes to the first one of the next server: HBase
+ * looks for 4 s, by default, before it believes that a log is closed, and HDFS, which closes it, is
+ * told within 3 s.
+ */
+const PROOF_MS = 1000;
+/** A longer proof would last into those 4 s, less a second for clocks that are not exact. */
+export const PROOF_MS_MAX = 3000;
+/** The part of a session in which a server that stood still is certain to own its regions. */
+export const PROOF_PART: number = 2 / 3;
+/**
+ * The shortest session of a region server. It renews its session after each third of it, so that
+ * 1.5 times `PROOF_MS` would do for a server that stands still; twice that leaves room.
+ */
+export const SESSION_MS_MIN: number = 3 * PROOF_MS;
 
 export type Service = 'ClientService' | 'ClientMetaService' | 'MasterService';
 
@@ -46,14 +60,16 @@ export interface ServersOptions {
   /** Called once for each service of each server that is used. */
   readonly connect: (address: string, service: Service) => Channel;
   /**
-   * How long a proof lasts, in milliseconds. Default 2,000. Longer: sessions must be longer.
-   * Shorter: more mutations are sent only as a proof.
+   * How long a mutation that the server has applied proves its answers, in milliseconds. Default
+   * 1,000. 0: each answer waits for one that was sent after it. Longer: a server that is cut off
+   * from ZooKeeper and master answers with old cells for as long. Shorter: more mutations are sent
+   * only as a proof.
    */
   readonly proofMs?: number | undefined;
 }
 
 interface Proof {
-  /** At some time after this moment, the server still owned its regions. */
+  /** After this moment, the server has applied a mutation, and so owned its regions. */
   owned: Moment | undefined;
   /** The mutation in flight that may prove it. */
   renewal: { readonly sent: Moment; readonly done: Promise<void> } | undefined;
@@ -82,15 +98,11 @@ export class Servers {
 
   /**
    * Resolves if the answer that has just arrived comes from the owner of the region.
-   * @param sent when its request was sent
    * @param prove sends a mutation to the server; rejects if it was not applied
    */
-  async confirm(address: string, sent: Moment, prove: () => Promise<void>): Promise<void> {
+  async confirm(address: string, prove: () => Promise<void>): Promise<void> {
     const proof = this.#proofOf(address);
-    if (this.isProven(address)) {
-      proof.owned = later(proof.owned, sent);
-      return;
-    }
+    if (this.isProven(address)) return;
     const { clock } = this.#options;
     const arrived = momentOf(clock);
     for (;;) {

@@ -5,7 +5,7 @@ import { createServer as createTls, type TlsOptions } from 'node:tls';
 import { JavaException } from '../../testing/hbase/answers.ts';
 import { type Services, servicesOf } from '../../testing/hbase/services.ts';
 import { SimulatedHBase, type SimulatedHBaseOptions } from '../../testing/hbase/simulated-hbase.ts';
-import { Frames } from './frames.ts';
+import { Frames } from './connection.ts';
 import { messageOf, readerOf } from './messages.ts';
 
 export interface ServedHBase extends AsyncDisposable {
@@ -17,6 +17,9 @@ export interface ServedHBase extends AsyncDisposable {
 const PREAMBLE_BYTES = 6;
 /** The last byte of the preamble: a caller says its name, without Kerberos. */
 const SIMPLE = 80;
+const KERBEROS = 81;
+/** The answer to a caller with Kerberos: go on without. In the place of a token's length. */
+const WITHOUT = -88;
 /** The number of an answer for the whole connection: HBase's -1, in a field of type uint32. */
 const FOR_ALL = 2 ** 32 - 1;
 
@@ -85,10 +88,9 @@ function serve(
       preamble = Buffer.concat([preamble, bytes.subarray(0, missing)]);
       rest = bytes.subarray(missing);
       if (preamble.length < PREAMBLE_BYTES) return;
-      if (asksForKerberos && preamble[PREAMBLE_BYTES - 1] === SIMPLE) {
-        refuse(socket);
-        return;
-      }
+      const authentication = preamble[PREAMBLE_BYTES - 1];
+      if (asksForKerberos && authentication === SIMPLE) return refuse(socket);
+      if (authentication === KERBEROS) return sendBack(socket);
     }
     for (const frame of frames.add(rest)) {
       if (service === undefined) service = serviceOf(frame);
@@ -105,6 +107,13 @@ function refuse(socket: Socket): void {
   );
   const exception = { exceptionClassName: className, stackTrace };
   socket.end(framed(messageOf('ResponseHeader').append({ callId: FOR_ALL, exception }).finish()));
+}
+
+/** As ServerRpcConnection does where security is off; what it would read then does not matter. */
+function sendBack(socket: Socket): void {
+  const answer = Buffer.alloc(8);
+  answer.writeInt32BE(WITHOUT, 4);
+  socket.end(answer);
 }
 
 function serviceOf(frame: Buffer): string {

@@ -1,5 +1,5 @@
 /**
- * Tables of an HBase, and what this process knows of their families.
+ * Tables of an HBase.
  *
  *     families    keep every version, forever, or the engine would lose locks and snapshots
  *     endpoint    HBase's own service for conditional mutations, switched on for the table
@@ -10,10 +10,12 @@
  */
 import { type Clock, PercolatorError } from '../../base/index.ts';
 import type { TableSchema } from '../bigtable.ts';
+import { StoreTables } from '../checked-store.ts';
 import { invalid } from '../validate.ts';
-import { asFailure, errorOf, HBaseFailure } from './failures.ts';
-import { canBeNamed, type Master } from './master.ts';
+import { asFailure, errorOf, HBaseFailure, type Purpose } from './failures.ts';
+import { canBeNamed, type Master, type Regions } from './regions.ts';
 import {
+  ENDPOINT,
   type Long,
   messageOf,
   type Pair,
@@ -21,8 +23,6 @@ import {
   type TableName,
   type TableSchemaMessage,
 } from './messages.ts';
-import { ENDPOINT } from './names.ts';
-import type { Regions } from './regions.ts';
 
 const POLL_MS = 20;
 /** How long HBase's own client waits for a procedure. */
@@ -49,51 +49,39 @@ export interface TablesOptions {
   readonly namespace: string;
 }
 
-export class Tables {
+export class HBaseTables extends StoreTables {
   readonly #options: TablesOptions;
-  readonly #families = new Map<string, ReadonlySet<string>>();
-  /** Loads that were begun in this turn. */
-  readonly #loading = new Map<string, Promise<ReadonlySet<string>>>();
 
   constructor(options: TablesOptions) {
+    super();
     this.#options = options;
   }
 
-  /** The table's families, if they have been loaded. */
-  known(table: string): ReadonlySet<string> | undefined {
-    return this.#families.get(table);
-  }
-
-  /** Forgets what may have changed, because the table was dropped or made again. */
-  forget(table: string): void {
-    this.#families.delete(table);
+  override forget(table: string): void {
+    super.forget(table);
     this.#options.regions.forget(table);
   }
 
-  /**
-   * Asks the master for the table's families, and remembers them. Calls of one turn share an
-   * answer. A later call asks again: what its caller knows may be newer than that answer.
-   * @throws TABLE_NOT_FOUND; TABLE_MISMATCH if the engine would lose cells in it
-   */
-  load(table: string): Promise<ReadonlySet<string>> {
-    let loading = this.#loading.get(table);
-    if (loading === undefined) {
-      loading = this.#load(table);
-      this.#loading.set(table, loading);
-      queueMicrotask(() => this.#loading.delete(table));
-    }
-    return loading;
+  create(table: string, schema: TableSchema): Promise<void> {
+    return asking('mutation', `making table ${table}`, () => this.#create(table, schema));
   }
 
-  async #load(table: string): Promise<ReadonlySet<string>> {
-    const found = await this.#options.master.describe(table);
-    if (found === undefined) {
-      throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${table}`);
-    }
-    return this.#keep(table, found);
+  list(): Promise<readonly string[]> {
+    return asking('read', 'listing tables', () => this.#list());
   }
 
-  async create(table: string, schema: TableSchema): Promise<void> {
+  drop(table: string): Promise<void> {
+    return asking('mutation', `dropping table ${table}`, () => this.#drop(table));
+  }
+
+  protected askFamilies(table: string): Promise<ReadonlySet<string> | undefined> {
+    return asking('read', `looking at table ${table}`, async () => {
+      const found = await this.#options.master.describe(table);
+      return found && familiesOf(table, found);
+    });
+  }
+
+  async #create(table: string, schema: TableSchema): Promise<void> {
     if (!canBeNamed(table)) throw invalid(`HBase can have no table ${JSON.stringify(table)}`);
     const found = await this.#options.master.describe(table).catch((error: unknown) => {
       // Nothing has been sent that could be in doubt.
@@ -101,9 +89,9 @@ export class Tables {
     });
     if (found === undefined) {
       if (await this.#make(table, schema)) return;
-      return this.create(table, schema); // Another process was faster.
+      return this.#create(table, schema); // Another process was faster.
     }
-    const families = this.#keep(table, found);
+    const families = this.remember(table, familiesOf(table, found));
     const wanted = new Set(schema.families);
     const splits = attributesOf(found.attributes)[SPLITS_ATTRIBUTE] ?? '[]';
     if (families.symmetricDifference(wanted).size === 0 && splits === splitsOf(schema)) return;
@@ -114,7 +102,7 @@ export class Tables {
     );
   }
 
-  async list(): Promise<readonly string[]> {
+  async #list(): Promise<readonly string[]> {
     const { master, namespace } = this.#options;
     const response = messageOf<{ readonly tableNames: readonly TableName[] }>(
       'GetTableNamesResponse',
@@ -123,7 +111,7 @@ export class Tables {
     return tableNames.map(({ qualifier }) => Buffer.from(qualifier).toString());
   }
 
-  async drop(table: string): Promise<void> {
+  async #drop(table: string): Promise<void> {
     if (!canBeNamed(table)) return;
     const tableName = this.#options.master.nameOf(table);
     this.forget(table);
@@ -161,28 +149,9 @@ export class Tables {
       ignore('TableExistsException')(error);
       return false;
     }
-    this.#families.set(table, new Set(schema.families));
+    this.remember(table, new Set(schema.families));
     this.#options.regions.forget(table);
     return true;
-  }
-
-  #keep(table: string, { attributes, columnFamilies }: TableSchemaMessage): ReadonlySet<string> {
-    const hasEndpoint = attributes.some(({ second }) =>
-      Buffer.from(second).toString().includes(ENDPOINT.className),
-    );
-    if (!hasEndpoint) throw unfit(table, `lacks the coprocessor ${ENDPOINT.className}`);
-    const { DURABILITY: durability = 'USE_DEFAULT' } = attributesOf(attributes);
-    if (!DURABLE.has(durability)) throw unfit(table, `has DURABILITY ${durability}`);
-    for (const family of columnFamilies) {
-      const found = attributesOf(family.attributes);
-      for (const [name, value] of Object.entries(FAMILY_ATTRIBUTES)) {
-        if ((found[name] ?? value) === value) continue;
-        throw unfit(table, `has ${name} ${found[name]} in ${Buffer.from(family.name).toString()}`);
-      }
-    }
-    const families = new Set(columnFamilies.map(({ name }) => Buffer.from(name).toString()));
-    this.#families.set(table, families);
-    return families;
   }
 
   /**
@@ -212,6 +181,36 @@ export class Tables {
       await clock.sleep(POLL_MS);
     }
   }
+}
+
+/** Asks the master: a failed look at tables leaves nothing in doubt. */
+async function asking<T>(purpose: Purpose, what: string, ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (error) {
+    throw errorOf(error, purpose, what);
+  }
+}
+
+/** @throws TABLE_MISMATCH if the engine would lose cells in it */
+function familiesOf(
+  table: string,
+  { attributes, columnFamilies }: TableSchemaMessage,
+): ReadonlySet<string> {
+  const hasEndpoint = attributes.some(({ second }) =>
+    Buffer.from(second).toString().includes(ENDPOINT.className),
+  );
+  if (!hasEndpoint) throw unfit(table, `lacks the coprocessor ${ENDPOINT.className}`);
+  const { DURABILITY: durability = 'USE_DEFAULT' } = attributesOf(attributes);
+  if (!DURABLE.has(durability)) throw unfit(table, `has DURABILITY ${durability}`);
+  for (const family of columnFamilies) {
+    const found = attributesOf(family.attributes);
+    for (const [name, value] of Object.entries(FAMILY_ATTRIBUTES)) {
+      if ((found[name] ?? value) === value) continue;
+      throw unfit(table, `has ${name} ${found[name]} in ${Buffer.from(family.name).toString()}`);
+    }
+  }
+  return new Set(columnFamilies.map(({ name }) => Buffer.from(name).toString()));
 }
 
 /** Rethrows what is not an exception of this class. */

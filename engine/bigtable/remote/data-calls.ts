@@ -1,5 +1,5 @@
 /**
- * The five data calls as promises, each with a deadline.
+ * The five data calls as promises, each with a deadline, and the official clients that make them.
  *
  *     reads, blind mutations     retried until the deadline, after a failure that passes (failures.ts)
  *     conditional mutations      sent once: a copy would find and report its own effect (P12)
@@ -9,15 +9,24 @@
  * (garbage-collection/options.ts).
  *
  * The calls use the generated stub of the official client and protobuf's own encoding. They skip
- * the client's promises around the stub and its conversions around the encoding; these two layers
- * are two thirds of what a call costs the client.
+ * the client's promises around the stub and its conversions around the encoding, which cost as much
+ * again as the call itself.
  */
+import type { v2 } from '@google-cloud/bigtable';
+import type * as bigtableApi from '@google-cloud/bigtable-api';
 import type { protos } from '@google-cloud/bigtable-api';
-import { PercolatorError } from '../../base/index.ts';
-import type { Clients, Metadata } from './client.ts';
-import { errorOf, type Failure, failureOf, isPassing, type Purpose } from './failures.ts';
-import { Code } from './http2/status.ts';
-import { type Patience, retrying } from './retrying.ts';
+import type * as grpcJs from '@grpc/grpc-js';
+import { isWithin, loadPackages, momentOf, PercolatorError } from '../../base/index.ts';
+import {
+  Code,
+  errorOf,
+  type Failure,
+  failureOf,
+  isPassing,
+  type Patience,
+  type Purpose,
+  retrying,
+} from './failures.ts';
 import { type AssembledRow, RowAssembly } from './row-assembly.ts';
 
 type V2 = typeof protos.google.bigtable.v2;
@@ -43,7 +52,7 @@ interface NamedTable {
   readonly metadata: Metadata;
 }
 
-interface Method<Request, Response> {
+interface ApiMethod<Request, Response> {
   readonly path: string;
   readonly encode: (request: Request) => Buffer;
   readonly decode: (bytes: Buffer) => Response;
@@ -154,13 +163,14 @@ export class DataCalls {
     return retrying(this.#options, (error) => errorOf(error, purpose, what), send);
   }
 
-  #unary<Request, Response>(
-    { path, encode, decode }: Method<Request, Response>,
+  async #unary<Request, Response>(
+    { path, encode, decode }: ApiMethod<Request, Response>,
     call: { readonly table: string; readonly request: object },
     timeoutMs: number,
   ): Promise<Response> {
     const { stub } = this.#clients;
     const { request, metadata, options } = this.#addressed(call, timeoutMs);
+    if (this.#clients.isConnecting()) await this.#connected(timeoutMs);
     return new Promise((resolve, reject) => {
       stub.makeUnaryRequest(
         path,
@@ -177,14 +187,15 @@ export class DataCalls {
     });
   }
 
-  #stream<Request, Response>(
-    { path, encode, decode }: Method<Request, Response>,
+  async #stream<Request, Response>(
+    { path, encode, decode }: ApiMethod<Request, Response>,
     call: { readonly table: string; readonly request: object },
     timeoutMs: number,
     onAnswer: (answer: Response) => void,
   ): Promise<void> {
     const { stub } = this.#clients;
     const { request, metadata, options } = this.#addressed(call, timeoutMs);
+    if (this.#clients.isConnecting()) await this.#connected(timeoutMs);
     return new Promise((resolve, reject) => {
       const answers = stub.makeServerStreamRequest(
         path,
@@ -207,15 +218,36 @@ export class DataCalls {
     });
   }
 
-  /** grpc-js takes the moment of the deadline, and our own class the time until then. */
   #addressed(
     call: { readonly table: string; readonly request: object },
     timeoutMs: number,
-  ): { request: object; metadata: Metadata; options: { deadline: number; timeoutMs: number } } {
+  ): { request: object; metadata: Metadata; options: { deadline: number } } {
     const { tableName, metadata } = this.#tableOf(call.table);
     const { clock, appProfile: appProfileId = '' } = this.#options;
     const request = { ...call.request, tableName, appProfileId };
-    return { request, metadata, options: { deadline: clock.wallMs() + timeoutMs, timeoutMs } };
+    return { request, metadata, options: { deadline: clock.wallMs() + timeoutMs } };
+  }
+
+  /**
+   * Resolves when there is a connection, or none can be made. A call that grpc-js keeps until then
+   * would be sent however late it is: by a process that stood still meanwhile, or whose machine was
+   * suspended (P59).
+   */
+  async #connected(timeoutMs: number): Promise<void> {
+    const { clock } = this.#options;
+    const begun = momentOf(clock);
+    const channel = this.#clients.stub.getChannel();
+    const deadline = clock.wallMs() + timeoutMs;
+    while (this.#clients.isConnecting()) {
+      const state = channel.getConnectivityState(false);
+      await new Promise<void>((resolve, reject) => {
+        channel.watchConnectivityState(state, deadline, (late) => {
+          if (late === undefined) resolve();
+          else reject(unsent(timeoutMs));
+        });
+      });
+    }
+    if (!isWithin(clock, timeoutMs, begun)) throw unsent(timeoutMs);
   }
 
   #tableOf(table: string): NamedTable {
@@ -233,6 +265,15 @@ export class DataCalls {
   }
 }
 
+function unsent(timeoutMs: number): Error & Failure {
+  const details = `no connection in ${timeoutMs} ms`;
+  return Object.assign(new Error(details), {
+    code: Code.deadlineExceeded,
+    details,
+    isUnsent: true,
+  });
+}
+
 /** In doubt: nothing tells which rows such a server has mutated. */
 function senseless(index: number, rows: number): PercolatorError {
   return new PercolatorError(
@@ -242,20 +283,20 @@ function senseless(index: number, rows: number): PercolatorError {
 }
 
 function methodsOf(v2: V2): {
-  readonly readRows: Method<Api, protos.google.bigtable.v2.IReadRowsResponse>;
-  readonly sampleRowKeys: Method<
+  readonly readRows: ApiMethod<Api, protos.google.bigtable.v2.IReadRowsResponse>;
+  readonly sampleRowKeys: ApiMethod<
     protos.google.bigtable.v2.ISampleRowKeysRequest,
     protos.google.bigtable.v2.ISampleRowKeysResponse
   >;
-  readonly mutateRow: Method<
+  readonly mutateRow: ApiMethod<
     protos.google.bigtable.v2.IMutateRowRequest,
     protos.google.bigtable.v2.IMutateRowResponse
   >;
-  readonly mutateRows: Method<
+  readonly mutateRows: ApiMethod<
     protos.google.bigtable.v2.IMutateRowsRequest,
     protos.google.bigtable.v2.IMutateRowsResponse
   >;
-  readonly checkAndMutateRow: Method<
+  readonly checkAndMutateRow: ApiMethod<
     protos.google.bigtable.v2.ICheckAndMutateRowRequest,
     protos.google.bigtable.v2.ICheckAndMutateRowResponse
   >;
@@ -278,10 +319,117 @@ function methodOf<Request, Response>(
   name: string,
   request: { encode: (message: Request) => { finish(): Uint8Array } },
   response: { decode: (bytes: Uint8Array) => Response },
-): Method<Request, Response> {
+): ApiMethod<Request, Response> {
   return {
     path: `/google.bigtable.v2.Bigtable/${name}`,
     encode: (message) => request.encode(message).finish() as Buffer,
     decode: (bytes) => response.decode(bytes),
   };
+}
+
+/*
+ * The official clients of one server, for data, tables and instances, are loaded when the first
+ * remote store is opened, not before: loading takes half a second, which users of the embedded
+ * store should not pay. The messages' codecs come from the package below the official client's,
+ * which does not export them.
+ */
+
+export type TableAdmin = v2.BigtableTableAdminClient;
+export type InstanceAdmin = v2.BigtableInstanceAdminClient;
+export type Protos = typeof bigtableApi.protos;
+type Metadata = grpcJs.Metadata;
+
+/** The part of the data service's stub that is used: calls by path, and the connection's state. */
+export type Stub = Pick<
+  grpcJs.Client,
+  'makeUnaryRequest' | 'makeServerStreamRequest' | 'getChannel'
+>;
+
+export interface Clients {
+  readonly stub: Stub;
+  /** Whether the stub has no connection and no reason to give up; a look makes it connect. */
+  readonly isConnecting: () => boolean;
+  readonly tables: TableAdmin;
+  readonly instances: InstanceAdmin;
+  readonly messages: Protos['google']['bigtable']['v2'];
+  readonly metadata: (headers: Readonly<Record<string, string>>) => Metadata;
+  close(): Promise<void>;
+}
+
+/** Retries a lost connection in the time that a server needs to start, not in seconds. */
+const RECONNECT = {
+  'grpc.initial_reconnect_backoff_ms': 50,
+  'grpc.max_reconnect_backoff_ms': 2000,
+  'grpc.keepalive_time_ms': 30_000,
+  'grpc.keepalive_timeout_ms': 5000,
+};
+
+const PACKAGES = ['@google-cloud/bigtable', '@google-cloud/bigtable-api', '@grpc/grpc-js'];
+
+/**
+ * @param plainAddress `host:port` of a server without TLS and credentials; undefined for Cloud
+ *   Bigtable, with the usual credentials
+ */
+export async function createClients(plainAddress: string | undefined): Promise<Clients> {
+  const [{ v2 }, api, grpc] = await loadPackages('Bigtable', PACKAGES, () =>
+    Promise.all([
+      import('@google-cloud/bigtable'),
+      import('@google-cloud/bigtable-api'),
+      import('@grpc/grpc-js'),
+    ]),
+  );
+  const given = {
+    ...RECONNECT,
+    grpc,
+    ...(plainAddress === undefined ? {} : plain(plainAddress, grpc)),
+  };
+  const data = new v2.BigtableClient(given);
+  const tables = new v2.BigtableTableAdminClient(given);
+  const instances = new v2.BigtableInstanceAdminClient(given);
+  // Each looks for credentials; a failure must reach the caller here, not be unhandled later.
+  const asking = plainAddress === undefined ? [tables, instances] : [];
+  const all = [data, tables, instances];
+  const stubs = await Promise.all([data, ...asking].map((one) => one.initialize())).catch(
+    async (error: unknown) => {
+      await Promise.allSettled(all.map((one) => one.close()));
+      throw error;
+    },
+  );
+  const [stub] = stubs as unknown as [Stub];
+  return {
+    stub,
+    isConnecting: () => isConnecting(stub, grpc),
+    tables,
+    instances,
+    messages: api.protos.google.bigtable.v2,
+    metadata: (headers) => metadataOf(new grpc.Metadata(), headers),
+    close: async () => {
+      await Promise.all(all.map((one) => one.close()));
+    },
+  };
+}
+
+function isConnecting(stub: Stub, { connectivityState }: typeof grpcJs): boolean {
+  const state = stub.getChannel().getConnectivityState(true);
+  return state === connectivityState.IDLE || state === connectivityState.CONNECTING;
+}
+
+function plain(address: string, { credentials }: typeof grpcJs): Record<string, unknown> {
+  const colon = address.lastIndexOf(':');
+  return {
+    servicePath: address.slice(0, colon),
+    port: Number(address.slice(colon + 1)),
+    sslCreds: credentials.createInsecure(),
+    // No universe lookup: otherwise each client searches for Google's own machines around it, for
+    // seconds.
+    auth: { getUniverseDomain: () => Promise.resolve(UNIVERSE) },
+    universeDomain: UNIVERSE,
+  };
+}
+
+const UNIVERSE = 'googleapis.com';
+
+function metadataOf(metadata: Metadata, headers: Readonly<Record<string, string>>): Metadata {
+  for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
+  return metadata;
 }

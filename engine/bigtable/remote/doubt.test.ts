@@ -8,6 +8,7 @@ import { connect, createServer as createTcpServer, type AddressInfo, type Socket
 import { describe, test } from 'node:test';
 import { type Clock, type SleepOptions, systemClock } from '../../base/index.ts';
 import type { Bigtable, RowMutation } from '../bigtable.ts';
+import { createClients, DataCalls } from './data-calls.ts';
 import { type FakeBigtable, startFake } from './fake-bigtable.fixture.ts';
 import { openRemote, type RemoteOptions } from './index.ts';
 import { until } from '../../testing/until.ts';
@@ -41,17 +42,10 @@ const SET = {
 } as const;
 const CONDITIONAL = { table: 't', row: 'r', anyOf: [{ family: 'data' }], ifNotFound: [SET] };
 
-for (const plainGrpc of [false, true]) {
-  describe(plainGrpc ? 'through grpc-js' : 'through node:http2', () => {
-    claimAll((address, more) =>
-      openRemote({ project: 'p', instance: 'i', plainAddress: address, plainGrpc, ...more }),
-    );
-  });
-}
+const open = (address: string, more?: Partial<RemoteOptions>): Promise<Bigtable> =>
+  openRemote({ project: 'p', instance: 'i', plainAddress: address, ...more });
 
-type Open = (address: string, more?: Partial<RemoteOptions>) => Promise<Bigtable>;
-
-function claimAll(open: Open): void {
+describe('the remote store', () => {
   for (const [name, code] of Object.entries(CODES)) {
     test(`a conditional mutation that fails with ${name} is in doubt, and sent once`, async () => {
       await using fake = await startFake();
@@ -316,6 +310,43 @@ function claimAll(open: Open): void {
     assert.ok(tookMs > 900 && tookMs < 10_000, `${tookMs} ms`);
   });
 
+  for (const [name, rstCode, code] of [
+    ['refuses', constants.NGHTTP2_REFUSED_STREAM, 'STORE_UNAVAILABLE'],
+    ['cancels', constants.NGHTTP2_CANCEL, 'STORE_IN_DOUBT'],
+    ['finds too busy', constants.NGHTTP2_ENHANCE_YOUR_CALM, 'STORE_IN_DOUBT'],
+  ] as const) {
+    test(`a conditional mutation whose stream the server ${name} ends with ${code}`, async () => {
+      const reset = (stream: ServerHttp2Stream): void => stream.close(rstCode);
+      await using server = await startSilent('CheckAndMutateRow', reset);
+      await using store = await open(server.address);
+      await assert.rejects(store.checkAndMutateRow(CONDITIONAL), { code });
+    });
+  }
+
+  for (const { how, isSuspended } of [
+    { how: 'process stood still', isSuspended: false },
+    { how: 'machine was suspended', isSuspended: true }, // Its monotonic clock stood still, too.
+  ]) {
+    test(`P59: a call whose ${how} until the connection was made is not sent`, async () => {
+      await using fake = await startFake();
+      let awayMs = 0;
+      const clock = {
+        ...systemClock,
+        wallMs: () => systemClock.wallMs() + awayMs,
+        monotonicMs: () => systemClock.monotonicMs() + (isSuspended ? 0 : awayMs),
+      };
+      const clients = await createClients(fake.address);
+      const calls = new DataCalls(clients, { clock, timeoutMs: 1_000, instance: 'i' });
+      const called = calls.checkAndMutateRow('t', {});
+      awayMs = 3_600_000;
+      await assert.rejects(called, { code: 'STORE_UNAVAILABLE' });
+      awayMs = 0;
+      await calls.checkAndMutateRow('t', {}); // Arrives after all that was sent before it.
+      assert.equal(sent(fake, 'CheckAndMutateRow'), 1);
+      await clients.close();
+    });
+  }
+
   test('a lost connection leaves sent mutations in doubt, and is reconnected', async () => {
     await using fake = await startFake();
     await using cutting = await startCutting(fake.address);
@@ -326,7 +357,7 @@ function claimAll(open: Open): void {
     assert.equal(await store.readRow('t', 'r', [{ family: 'data' }]), undefined);
     assert.equal(await store.checkAndMutateRow(CONDITIONAL), true);
   });
-}
+});
 
 /** The clock of a process that stops in the middle of a sleep, or whose machine is suspended. */
 class StoppableClock implements Clock {

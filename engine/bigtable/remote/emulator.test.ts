@@ -11,7 +11,7 @@ import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { execa } from 'execa';
 import { temporaryFolder } from '../../testing/temporary-folder.ts';
-import { findEmulator, whyNoEmulator } from './find-emulator.ts';
+import { findEmulator, whyNoEmulator } from './emulator.ts';
 import { openRemote, startEmulator } from './index.ts';
 import { until } from '../../testing/until.ts';
 

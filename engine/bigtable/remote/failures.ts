@@ -3,10 +3,36 @@
  *
  * The important question is whether a mutation can have been applied. It cannot if the server
  * refused it with a code that says so, or never received it. With every other code, including lost
- * answers and codes unknown to us, it is in doubt.
+ * answers and codes unknown to us, it is in doubt. A call that may be sent twice is sent again
+ * while it fails for a passing reason (`retrying`).
  */
-import { type ErrorCode, PercolatorError } from '../../base/index.ts';
-import { Code } from './http2/status.ts';
+import {
+  type Clock,
+  type ErrorCode,
+  isWithin,
+  momentOf,
+  PercolatorError,
+} from '../../base/index.ts';
+
+/** The status codes of gRPC that occur here. */
+export const Code = {
+  ok: 0,
+  unknown: 2,
+  invalidArgument: 3,
+  deadlineExceeded: 4,
+  notFound: 5,
+  alreadyExists: 6,
+  permissionDenied: 7,
+  resourceExhausted: 8,
+  failedPrecondition: 9,
+  aborted: 10,
+  outOfRange: 11,
+  unimplemented: 12,
+  internal: 13,
+  unavailable: 14,
+  dataLoss: 15,
+  unauthenticated: 16,
+} as const;
 
 export interface Failure {
   readonly code: number;
@@ -26,17 +52,21 @@ export function errorOf(reason: unknown, purpose: Purpose, what: string): Percol
   return new PercolatorError(code, message, { cause: reason });
 }
 
-/** Reads grpc-js's errors and our own alike. */
 export function failureOf(reason: unknown): Failure {
   const { code, details, message, isUnsent } = reason as Partial<Failure> & { message?: string };
   const text = details ?? message ?? String(reason);
   return {
     code: typeof code === 'number' ? code : Code.unknown,
     details: text,
-    // The messages of grpc-js for calls that were not sent.
-    isUnsent: isUnsent ?? /^(?:No connection established|Name resolution failed)/.test(text),
+    isUnsent: isUnsent ?? UNSENT.test(text),
   };
 }
+
+/**
+ * How grpc-js says that the server has not processed a call, and never will: it was not sent, or
+ * the server refused its stream, which by HTTP/2's definition means that.
+ */
+const UNSENT = /^(?:No connection established|Name resolution failed|Stream refused by server)/;
 
 /** Those of Google's own client: also a server that gave up early, and a quota that is used up. */
 const PASSING: ReadonlySet<number> = new Set([
@@ -108,4 +138,54 @@ function explainPrecondition(details: string): string {
     'the app profile does not allow single-row transactions, which every commit needs; ' +
     `use one with single-cluster routing that allows them (${details})`
   );
+}
+
+/*
+ * Calls that may be sent twice are sent again until their deadline. The last failure is thrown; but
+ * if any try may have been applied, the call is in doubt, because an unsent last try says nothing
+ * about the earlier ones.
+ */
+
+export interface Patience {
+  readonly clock: Clock;
+  /** Deadline of each call, including retries. */
+  readonly timeoutMs: number;
+}
+
+const RETRY_MS_MIN = 10;
+const RETRY_MS_MAX = 500;
+
+/**
+ * Runs `send` until it succeeds, fails for good, or the deadline has passed.
+ * @param asError the error of the engine for a failed try
+ * @param send makes one try, within the time that is left
+ */
+export async function retrying<T>(
+  { clock, timeoutMs }: Patience,
+  asError: (error: unknown) => PercolatorError,
+  send: (leftMs: number) => Promise<T>,
+): Promise<T> {
+  const begunAt = momentOf(clock);
+  let isInDoubt = false;
+  for (let leftMs = timeoutMs, restMs = RETRY_MS_MIN; ;) {
+    try {
+      return await send(leftMs);
+    } catch (error) {
+      const meaning = asError(error);
+      isInDoubt ||= meaning.code === 'STORE_IN_DOUBT';
+      const isFinal = error instanceof PercolatorError || !isPassing(failureOf(error));
+      const mayRest = !isFinal && isWithin(clock, timeoutMs - restMs, begunAt);
+      if (mayRest) await clock.sleep(restMs);
+      // Checked again after the rest, during which the process may have been suspended.
+      if (!mayRest || !isWithin(clock, timeoutMs, begunAt)) {
+        throw isInDoubt ? inDoubt(meaning) : meaning;
+      }
+      leftMs = begunAt.monotonicMs + timeoutMs - clock.monotonicMs();
+      restMs = Math.min(2 * restMs, RETRY_MS_MAX);
+    }
+  }
+}
+
+function inDoubt({ message, cause }: PercolatorError): PercolatorError {
+  return new PercolatorError('STORE_IN_DOUBT', message, { cause });
 }

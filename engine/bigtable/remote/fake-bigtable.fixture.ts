@@ -13,7 +13,7 @@ const data = protos.google.bigtable.v2;
 const admin: Admin = protos.google.bigtable.admin.v2;
 
 /** Answers one call: with messages, or with the status it fails with. */
-export type Answer =
+export type ScriptedAnswer =
   | { readonly answers: readonly object[] }
   | { readonly code: number; readonly details: string };
 
@@ -22,14 +22,14 @@ export interface FakeBigtable extends AsyncDisposable {
   /** Every call so far: method and request. */
   readonly calls: { readonly method: string; readonly request: object }[];
   /** Scripts the answers to the next calls of a method; the last one repeats. */
-  answer(method: string, ...answers: readonly Answer[]): void;
+  answer(method: string, ...answers: readonly ScriptedAnswer[]): void;
   stop(): Promise<void>;
 }
 
 const TABLE = { name: 'projects/p/instances/i/tables/t', columnFamilies: { data: {} } };
 const PROFILE = { name: 'default', singleClusterRouting: { allowTransactionalWrites: true } };
 
-const DEFAULTS: Readonly<Record<string, Answer>> = {
+const DEFAULTS: Readonly<Record<string, ScriptedAnswer>> = {
   ListTables: { answers: [{ tables: [TABLE] }] },
   GetTable: { answers: [TABLE] },
   GetAppProfile: { answers: [PROFILE] },
@@ -40,9 +40,9 @@ const DEFAULTS: Readonly<Record<string, Answer>> = {
 
 export async function startFake(): Promise<FakeBigtable> {
   const calls: FakeBigtable['calls'] = [];
-  const script = new Map<string, Answer[]>();
+  const script = new Map<string, ScriptedAnswer[]>();
   const server = new Server();
-  const next = (method: string): Answer => {
+  const next = (method: string): ScriptedAnswer => {
     const left = script.get(method) ?? [];
     const answer = left.length > 1 ? left.shift() : left[0];
     return answer ?? DEFAULTS[method] ?? { code: status.UNIMPLEMENTED, details: method };
@@ -135,7 +135,7 @@ type Done = (error: object | null, answer?: object) => void;
 function handlersOf(
   methods: Methods,
   calls: FakeBigtable['calls'],
-  next: (method: string) => Answer,
+  next: (method: string) => ScriptedAnswer,
 ): Record<string, (call: IncomingCall, done: Done) => void> {
   return Object.fromEntries(
     Object.keys(methods).map((method) => [

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRandom } from '../../base/index.ts';
 import { type Cell, type CellFilter, TIMESTAMP_MAX } from '../bigtable.ts';
-import { cellsOfFilters } from '../cells-of-filters.ts';
+import { cellsOfFilters } from '../reading.ts';
 import { type RowFilter, treeForAll, treeForChecking, treeForReading } from './filter-tree.ts';
 
 const COLUMN: readonly CellFilter[] = ['lock', 'write', 'data'].map((kind) => ({

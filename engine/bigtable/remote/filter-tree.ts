@@ -12,7 +12,7 @@
  * a cell, at half the price of three branches. Beyond a few branches, filters that differ only in
  * their column become one branch with an alternation, and so do those that differ only in their
  * family. A single column is named by a range, which is cheaper than a pattern. The reader of the
- * answer assigns the cells to the filters again (cells-of-filters.ts). A check has no such reader,
+ * answer assigns the cells to the filters again (reading.ts). A check has no such reader,
  * so the tree of a check passes no cell that no filter passes.
  *
  * The emulator compiles a pattern anew for every cell that reaches it, which costs the columns of
@@ -28,7 +28,7 @@
 import type { protos } from '@google-cloud/bigtable-api';
 import { PercolatorError } from '../../base/index.ts';
 import { type CellFilter, TIMESTAMP_MAX } from '../bigtable.ts';
-import { toMicros } from './micros.ts';
+import { toMicros } from './row-assembly.ts';
 
 export type RowFilter = protos.google.bigtable.v2.IRowFilter;
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from '../../base/index.ts';
 import type { ConditionalRowMutation } from '../bigtable.ts';
-import { answersByRow, type Sender } from './joining.ts';
+import { answersByRow, type Sender } from './mutations.ts';
 
 type Conditionals = readonly ConditionalRowMutation[];
 

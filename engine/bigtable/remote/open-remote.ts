@@ -10,21 +10,19 @@
  * Tables are checked at their first use: whether they exist, and whether they have GC rules
  * (remote-tables.ts).
  */
-import { type Clock, PercolatorError, systemClock } from '../../base/index.ts';
+import { type Clock, hasCode, PercolatorError, systemClock } from '../../base/index.ts';
 import {
   ADDRESS,
   checkOptions,
   CLOCK,
   FLAG,
-  type Kinds,
+  type OptionRules,
   NAME,
   POSITIVE,
 } from '../../base/options.ts';
-import type { Bigtable, Manifest } from '../bigtable.ts';
-import { durabilityOf } from '../durability.ts';
-import { type Clients, createClients, type InstanceAdmin } from './client.ts';
-import { failureOf } from './failures.ts';
-import { Code } from './http2/status.ts';
+import { type Bigtable, durabilityOf, type Manifest } from '../bigtable.ts';
+import { type Clients, createClients, type InstanceAdmin } from './data-calls.ts';
+import { Code, failureOf } from './failures.ts';
 import { CHECK_BYTES_MAX } from './filter-tree.ts';
 import { RemoteBigtable } from './remote.ts';
 import { adminError } from './remote-tables.ts';
@@ -52,11 +50,9 @@ export interface RemoteOptions {
   readonly readOnly?: boolean | undefined;
   /** Default: the system's. */
   readonly clock?: Clock | undefined;
-  /** Uses grpc-js also without TLS. Default false; for comparisons. */
-  readonly plainGrpc?: boolean | undefined;
 }
 
-const KINDS: Kinds<RemoteOptions> = {
+const KINDS: OptionRules<RemoteOptions> = {
   project: NAME,
   instance: NAME,
   appProfile: NAME,
@@ -64,7 +60,6 @@ const KINDS: Kinds<RemoteOptions> = {
   timeoutMs: POSITIVE,
   readOnly: FLAG,
   clock: CLOCK,
-  plainGrpc: FLAG,
 };
 
 const CHECK_MS_MAX = 10_000;
@@ -74,20 +69,19 @@ const LIFETIMES = 6;
 
 /**
  * @throws STORE_UNAVAILABLE if the server does not answer; STORE_REFUSED if permissions or app
- * profile do not allow what the engine needs; INVALID_ARGUMENT for a wrong option; the message says
- * what to change
+ * profile do not allow what the engine needs; INVALID_ARGUMENT for a wrong option; PACKAGE_MISSING;
+ * the message says what to change
  */
 export async function openRemote(options: RemoteOptions): Promise<Bigtable> {
   checkOptions('openRemote', options, KINDS, ['project', 'instance']);
   const { clock = systemClock, readOnly = false, timeoutMs = TIMEOUT_MS } = options;
-  const { appProfile, plainAddress, plainGrpc } = options;
+  const { appProfile, plainAddress } = options;
   const instance = `projects/${options.project}/instances/${options.instance}`;
   const where = plainAddress ?? 'Cloud Bigtable';
-  const clients = await createClients({ clock, plainAddress, plainGrpc }).catch(
-    (error: unknown) => {
-      throw unreachableError(error, where); // Creating clients looks for credentials.
-    },
-  );
+  const clients = await createClients(plainAddress).catch((error: unknown) => {
+    if (hasCode(error, 'PACKAGE_MISSING')) throw error;
+    throw unreachableError(error, where); // Creating clients looks for credentials.
+  });
   try {
     await checkReachable(clients, instance, plainAddress);
     const hasProfile = plainAddress === undefined || appProfile !== undefined;

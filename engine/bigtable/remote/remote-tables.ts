@@ -1,10 +1,5 @@
 /**
- * Tables of a Bigtable instance, and what this process knows of their families.
- *
- * Bigtable reports a missing family only when it reaches that family, and the emulator sometimes
- * not at all. So the families of a table are loaded once, and every call is checked against them
- * before it is sent. If another process drops the table or recreates it, calls fail, and the
- * families are loaded again.
+ * Tables of a Bigtable instance.
  *
  * Bigtable can delete old versions on its own, by rules of each family (GC rules). They ignore
  * snapshots: a write record could lose its data, a lock could vanish (P32, P34). So a table with
@@ -13,10 +8,9 @@
 import type { protos } from '@google-cloud/bigtable-api';
 import { PercolatorError } from '../../base/index.ts';
 import type { TableSchema } from '../bigtable.ts';
-import type { TableAdmin } from './client.ts';
-import { errorOf, failureOf, type Purpose } from './failures.ts';
-import { Code } from './http2/status.ts';
-import { type Patience, retrying } from './retrying.ts';
+import { StoreTables } from '../checked-store.ts';
+import type { TableAdmin } from './data-calls.ts';
+import { Code, errorOf, failureOf, type Patience, type Purpose, retrying } from './failures.ts';
 
 type Table = protos.google.bigtable.admin.v2.ITable;
 
@@ -31,54 +25,17 @@ interface RemoteTablesOptions extends Patience {
   readonly instance: string;
 }
 
-export class RemoteTables {
+export class RemoteTables extends StoreTables {
   readonly #admin: TableAdmin;
   readonly #instance: string;
   /** The deadline of what does not change a table. */
   readonly #patience: Patience;
-  readonly #families = new Map<string, ReadonlySet<string>>();
-  /** Loads that were begun in this turn. */
-  readonly #loading = new Map<string, Promise<ReadonlySet<string>>>();
 
   constructor(admin: TableAdmin, { instance, ...patience }: RemoteTablesOptions) {
+    super();
     this.#admin = admin;
     this.#instance = instance;
     this.#patience = patience;
-  }
-
-  /** The table's families, if they have been loaded. */
-  known(table: string): ReadonlySet<string> | undefined {
-    return this.#families.get(table);
-  }
-
-  /** Forgets the families, because they may have changed. */
-  forget(table: string): void {
-    this.#families.delete(table);
-  }
-
-  /**
-   * Calls of one turn share an answer. A later call does not: its caller may know a newer change.
-   * @throws TABLE_NOT_FOUND, TABLE_MISMATCH if it has a GC rule, STORE_REFUSED
-   */
-  load(table: string): Promise<ReadonlySet<string>> {
-    let loading = this.#loading.get(table);
-    if (loading === undefined) {
-      loading = this.#load(table);
-      this.#loading.set(table, loading);
-      queueMicrotask(() => this.#loading.delete(table));
-    }
-    return loading;
-  }
-
-  async #load(table: string): Promise<ReadonlySet<string>> {
-    const found = await this.#describe(table);
-    if (found === undefined) {
-      throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${table}`);
-    }
-    refuseRules(table, found);
-    const families = new Set(Object.keys(found.columnFamilies ?? {}));
-    this.#families.set(table, families);
-    return families;
   }
 
   async create(table: string, schema: TableSchema): Promise<void> {
@@ -127,6 +84,13 @@ export class RemoteTables {
     }
   }
 
+  protected async askFamilies(table: string): Promise<ReadonlySet<string> | undefined> {
+    const found = await this.#describe(table);
+    if (found === undefined) return undefined;
+    refuseRules(table, found);
+    return new Set(Object.keys(found.columnFamilies ?? {}));
+  }
+
   /** Undefined if there is no such table. */
   async #describe(table: string): Promise<Table | undefined> {
     const request = { name: this.#nameOf(table), view: 'SCHEMA_VIEW' } as const;
@@ -164,7 +128,7 @@ export class RemoteTables {
         permission: 'bigtable.tables.create',
       });
     }
-    this.#families.set(table, new Set(families));
+    this.remember(table, new Set(families));
     return true;
   }
 

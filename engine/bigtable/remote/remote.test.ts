@@ -1,6 +1,5 @@
 /**
- * The remote store on the official emulator is a Bigtable: the same suite as for the embedded one,
- * through our own class on node:http2, and through grpc-js, which Cloud Bigtable uses.
+ * The remote store on the official emulator is a Bigtable: the same suite as for the embedded one.
  */
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
@@ -8,7 +7,7 @@ import { createRandom } from '../../base/index.ts';
 import { createMemoryBigtable } from '../../testing/index.ts';
 import type { Bigtable, ConditionalRowMutation, RowMutation } from '../bigtable.ts';
 import { conformanceSuite } from '../conformance.ts';
-import { findEmulator } from './find-emulator.ts';
+import { findEmulator } from './emulator.ts';
 import { type Emulator, openRemote, type RemoteOptions, startEmulator } from './index.ts';
 
 const isThere = (await findEmulator(process.env)) !== undefined;
@@ -20,7 +19,6 @@ function claimAll(emulator: Emulator): void {
   const open = (more: Partial<RemoteOptions> = {}): Promise<Bigtable> =>
     openRemote({ project: 'p', instance: 'i', plainAddress: emulator.address, ...more });
   conformanceSuite('emulator', open);
-  conformanceSuite('emulator through grpc-js', () => open({ plainGrpc: true }));
   describe('the remote store', () => claimRemote(open));
 }
 

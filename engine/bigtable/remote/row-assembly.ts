@@ -8,12 +8,11 @@
  *
  * Real servers leave out what repeats, split large values and reset rows; the emulator does none of
  * these. A violation of these rules is a mistake of the server or of this code, and no row is built
- * from it: a wrong row would be worse than none.
+ * from it: a wrong row would be worse than none. Timestamps are converted here, too (`toMicros`).
  */
 import type { protos } from '@google-cloud/bigtable-api';
 import { PercolatorError } from '../../base/index.ts';
-import type { Cell } from '../bigtable.ts';
-import { fromMicros, type Long } from './micros.ts';
+import type { Cell, Timestamp } from '../bigtable.ts';
 
 type CellChunk = protos.google.bigtable.v2.ReadRowsResponse.ICellChunk;
 
@@ -22,14 +21,14 @@ export interface AssembledRow {
   readonly cells: readonly Cell[];
 }
 
-interface Column {
+interface AssembledColumn {
   readonly family: string;
   readonly qualifier: string;
 }
 
 /** A cell whose value is incomplete. */
 interface PartialCell {
-  readonly column: Column;
+  readonly column: AssembledColumn;
   readonly timestamp: number;
   readonly parts: Uint8Array[];
 }
@@ -39,7 +38,7 @@ export class RowAssembly {
   /** The uncommitted row; its key as bytes, because keys are compared as bytes. */
   #key: Uint8Array | undefined;
   #cells: Cell[] = [];
-  #column: Column | undefined;
+  #column: AssembledColumn | undefined;
   #partial: PartialCell | undefined;
   /** Key of the last row that was committed. Rows come in order. */
   #lastKey: Uint8Array | undefined;
@@ -102,7 +101,7 @@ export class RowAssembly {
     }
   }
 
-  #columnOf({ familyName, qualifier }: CellChunk): Column {
+  #columnOf({ familyName, qualifier }: CellChunk): AssembledColumn {
     if (familyName == null && qualifier == null) {
       if (this.#column === undefined) throw invalid('a row began without a column');
       return this.#column;
@@ -168,4 +167,36 @@ function textOf(bytes: Uint8Array): string {
 
 function invalid(what: string): PercolatorError {
   return new PercolatorError('STORE_UNAVAILABLE', `the storage's answer makes no sense: ${what}`);
+}
+
+/*
+ * Converts timestamps to Bigtable's: microseconds in steps of a thousand.
+ *
+ * Bigtable keeps whole milliseconds and refuses any microsecond between them, in cells, ranges and
+ * filters alike. So the oracle's timestamp `t` is the cell timestamp `1000 t` (P38). For the
+ * largest timestamps, a number cannot hold that exactly, so those travel as decimal text.
+ */
+
+/** The largest timestamp for which 1000 times it is an exact number. */
+const EXACT_MAX = Math.floor(Number.MAX_SAFE_INTEGER / 1000);
+/** From 2^53 microseconds on, the upper half of a Long is at least this. */
+const EXACT_HIGH_MAX = 2 ** 21;
+const HIGH = 2 ** 32;
+
+/** An int64 as decoded by protobufjs. */
+interface Long {
+  readonly high: number;
+  readonly low: number;
+}
+
+export function toMicros(timestamp: Timestamp): number | string {
+  return timestamp <= EXACT_MAX ? timestamp * 1000 : `${timestamp}000`;
+}
+
+function fromMicros(micros: Long | number | string): Timestamp {
+  if (typeof micros === 'number') return Math.floor(micros / 1000);
+  if (typeof micros === 'string') return Number(BigInt(micros) / 1000n);
+  const { high, low } = micros;
+  if (high >= 0 && high < EXACT_HIGH_MAX) return Math.floor((high * HIGH + (low >>> 0)) / 1000);
+  return Number(((BigInt(high) << 32n) | BigInt(low >>> 0)) / 1000n);
 }

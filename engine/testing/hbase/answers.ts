@@ -1,7 +1,15 @@
 /** What the services of the simulated HBase answer with: a message, or a Java exception. */
-import { type Codec, type Framed, messageOf, readerOf } from '../../bigtable/hbase/messages.ts';
+import {
+  type Codec,
+  type Framed,
+  loadMessages,
+  messageOf,
+  readerOf,
+} from '../../bigtable/hbase/messages.ts';
 
-export type Answer =
+await loadMessages();
+
+export type ServerAnswer =
   | { readonly message: Uint8Array }
   | { readonly exception: { readonly className: string; readonly stackTrace: string } };
 
@@ -43,13 +51,13 @@ export function requestOf<Request>(method: string, parameter: Uint8Array): Reque
 }
 
 /** The message as an answer. */
-export function answered(type: string, value: object): Answer {
+export function answered(type: string, value: object): ServerAnswer {
   const codec: Codec<object> = messageOf(type);
   return { message: codec.encode(value) };
 }
 
 /** What the service answers, or the exception that it throws. */
-export function answerOf(answer: () => Answer): Answer {
+export function answerOf(answer: () => ServerAnswer): ServerAnswer {
   try {
     return answer();
   } catch (error) {

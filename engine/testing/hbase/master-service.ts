@@ -4,7 +4,7 @@ import {
   type TableName,
   type TableSchemaMessage,
 } from '../../bigtable/hbase/messages.ts';
-import { type Answer, answered, JavaException, requestOf } from './answers.ts';
+import { type ServerAnswer, answered, JavaException, requestOf } from './answers.ts';
 import type { SimulatedHBase, SimulatedRegion, SimulatedTable } from './simulated-hbase.ts';
 import { text } from './stored-row.ts';
 
@@ -23,7 +23,7 @@ export class MasterService {
   }
 
   /** @throws JavaException */
-  answer(method: string, parameter: Uint8Array): Answer {
+  answer(method: string, parameter: Uint8Array): ServerAnswer {
     switch (method) {
       case 'GetTableNames': {
         const { namespace } = requestOf<{ namespace: string }>(method, parameter);
@@ -64,7 +64,7 @@ export class MasterService {
   }: {
     readonly tableSchema: TableSchemaMessage;
     readonly splitKeys: readonly Uint8Array[];
-  }): Answer {
+  }): ServerAnswer {
     checkName(tableSchema.tableName);
     const name = text(tableSchema.tableName.qualifier);
     checkNamespace(text(tableSchema.tableName.namespace));
@@ -83,7 +83,7 @@ export class MasterService {
     throw new JavaException(why, name);
   }
 
-  #started(): Answer {
+  #started(): ServerAnswer {
     const procId = this.#hbase.nextId();
     if (procId % 8 === 0) this.#running.add(procId);
     return answered('ProcedureStarted', { procId });
@@ -91,7 +91,7 @@ export class MasterService {
 }
 
 /** Where the master and `hbase:meta` are: masters and region servers alike answer this. */
-export function registryAnswer(hbase: SimulatedHBase, method: string): Answer {
+export function registryAnswer(hbase: SimulatedHBase, method: string): ServerAnswer {
   if (method === 'GetActiveMaster') {
     return answered('GetActiveMasterResponse', { serverName: serverName(hbase.options.master) });
   }

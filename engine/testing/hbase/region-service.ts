@@ -13,15 +13,20 @@ import {
   type StoredCell,
 } from '../../bigtable/hbase/messages.ts';
 import { compareUtf8 } from '../memory-table.ts';
-import { type Answer, answered, JavaException, requestOf } from './answers.ts';
+import { type ServerAnswer, answered, JavaException, requestOf } from './answers.ts';
 import { metaRow } from './master-service.ts';
-import type { Rows, SimulatedHBase, SimulatedRegion, SimulatedServer } from './simulated-hbase.ts';
+import type {
+  StoredRows,
+  SimulatedHBase,
+  SimulatedRegion,
+  SimulatedServer,
+} from './simulated-hbase.ts';
 import { EMPTY_ROW, holds, type RowCell, selected, text } from './stored-row.ts';
 
 /** A region as a server has it: the rows, or their content when the server's session ended. */
 interface Held {
   readonly region: SimulatedRegion;
-  readonly rows: Rows;
+  readonly rows: StoredRows;
   readonly isFrozen: boolean;
 }
 
@@ -45,7 +50,7 @@ export class RegionService {
   }
 
   /** @throws JavaException */
-  answer(method: string, parameter: Uint8Array): Answer {
+  answer(method: string, parameter: Uint8Array): ServerAnswer {
     switch (method) {
       case 'Multi':
         return answered('MultiResponse', this.#multi(requestOf(method, parameter)));

@@ -1,5 +1,5 @@
 /** The services of the simulated HBase, as a connection reaches them. */
-import { type Answer, answerOf, JavaException } from './answers.ts';
+import { type ServerAnswer, answerOf, JavaException } from './answers.ts';
 import { MasterService, registryAnswer } from './master-service.ts';
 import { RegionService } from './region-service.ts';
 import type { SimulatedHBase } from './simulated-hbase.ts';
@@ -13,7 +13,7 @@ export type Services = (
   service: string,
   method: string,
   parameter: Uint8Array,
-) => Answer;
+) => ServerAnswer;
 
 export function servicesOf(hbase: SimulatedHBase): Services {
   const master = new MasterService(hbase);

@@ -18,12 +18,12 @@ import type { MutationProto, TableSchemaMessage } from '../../bigtable/hbase/mes
 import { compareUtf8 } from '../memory-table.ts';
 import { EMPTY_ROW, mutated, type StoredRow } from './stored-row.ts';
 
-export type Rows = Map<string, StoredRow>;
+export type StoredRows = Map<string, StoredRow>;
 
 export interface SimulatedTable {
   readonly name: string;
   readonly schema: TableSchemaMessage;
-  readonly rows: Rows;
+  readonly rows: StoredRows;
   isEnabled: boolean;
 }
 
@@ -44,7 +44,7 @@ export interface SimulatedRegion {
 /** A region as an expired server still has it. */
 interface Frozen {
   readonly region: SimulatedRegion;
-  readonly rows: Rows;
+  readonly rows: StoredRows;
 }
 
 export interface SimulatedServer {

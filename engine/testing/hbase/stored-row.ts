@@ -5,15 +5,17 @@
  * deletes that a later delete of all versions covers. A row is immutable: a mutation makes another.
  */
 import {
-  messageOf,
   type Comparator,
+  COMPARE,
   type Condition,
+  DELETE,
+  messageOf,
+  MUTATION,
   type MutationProto,
   numberOf,
   type QualifierValue,
   type Selection,
 } from '../../bigtable/hbase/messages.ts';
-import { COMPARE, DELETE, MUTATION } from '../../bigtable/hbase/names.ts';
 import { compareUtf8 } from '../memory-table.ts';
 
 export interface StoredRow {

@@ -1,6 +1,7 @@
 /**
- * The page of all figures and runs: the paper's claims with what was measured, each figure with its
- * reference and the latest run of this machine, and an index of all runs.
+ * The page of all figures and runs, made from the records in results/reference and results/runs:
+ * the paper's claims with what was measured, each figure with its reference and the latest run of
+ * this machine, and an index of all runs.
  *
  * A reader who opens one file sees what this project found, and gets from there to every record.
  */
@@ -8,28 +9,102 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { Chart } from '../charts/chart.ts';
 import { counted } from '../charts/format.ts';
+import { HEADLINE_SAMPLES_MIN } from '../histogram.ts';
 import { chartWithSwitches, type ChartWithTable } from '../page/chart-section.ts';
-import { chipList, linksTo, pageHeader, PAPER_ADDRESS } from '../page/header.ts';
-import { htmlPage } from '../page/html-page.ts';
+import { chipList, htmlPage, linksTo, pageHeader, PAPER_ADDRESS } from '../page/html-page.ts';
 import { html, type Html } from '../page/html.ts';
-import type { RunContent } from '../page/run-page.ts';
-import { runChips } from '../page/sections.ts';
+import { runChips, type RunContent } from '../page/run-page.ts';
 import { type Cell, type PageTable, tableSection } from '../page/table.ts';
-import { headlineOf } from '../report.ts';
-import type { FoundRun } from '../run-folders.ts';
+import { buildPage, findingsContent, PAGE_FILE } from '../report.ts';
+import { findRuns, type FoundRun, REFERENCE_FOLDER, RUNS_FOLDER } from '../run-folders.ts';
 import type { RunRecord } from '../run-record.ts';
-import { HEADLINE_SAMPLES_MIN } from '../samples.ts';
+import { writeFileAtomically } from '../write-file.ts';
 import { type Claim, claimsOf, numberIn, type RecordsByExperiment } from './claims.ts';
 
+/** The reference runs of experiments of the paper; others are of tools and benches. */
+const SHOWN = /^(?:figure-\d+|web-index)$/;
+
+interface Roots {
+  readonly runs: string;
+  readonly reference: string;
+}
+
+/**
+ * Writes `index.html` into `folder`, and returns its path. A damaged run is in the index with the
+ * reason, and is not shown elsewhere. The pages of reference runs, which are not in git, are made
+ * where they are missing, or all of them.
+ */
+export function buildAll(
+  folder: string,
+  roots: Roots = { runs: RUNS_FOLDER, reference: REFERENCE_FOLDER },
+  pages: 'all' | 'missing' = 'missing',
+): string {
+  const [reference, runs] = [readRuns(roots.reference), readRuns(roots.runs)];
+  for (const { run } of reference) {
+    const isThere = existsSync(path.join(run.folder, PAGE_FILE));
+    if (run.record !== null && (pages === 'all' || !isThere)) buildPage(run.folder);
+  }
+  const figures = reference
+    .filter(({ run }) => SHOWN.test(run.name))
+    .toSorted((a, b) => a.run.name.localeCompare(b.run.name, 'en', { numeric: true }))
+    .flatMap(({ shown }) => (shown === null ? [] : [figureOf(shown, runs)]));
+  const index = { reference: reference.map(({ run }) => run), runs: runs.map(({ run }) => run) };
+  const file = path.join(folder, 'index.html');
+  writeFileAtomically(file, allPage({ figures, ...index }, path.resolve(folder)));
+  return file;
+}
+
+/**
+ * Makes the page of all runs again, to which the pages in results/runs link. The script that
+ * measured or removed a run does not fail if the page cannot be made; `./run.sh report --all` says
+ * why.
+ */
+export function refreshAll(): void {
+  try {
+    buildAll(path.dirname(RUNS_FOLDER));
+  } catch {
+    // The old page stays.
+  }
+}
+
+interface ReadRun {
+  readonly run: FoundRun;
+  /** Null for a run that is damaged or has not finished. */
+  readonly shown: ShownRun | null;
+}
+
+/** The newest first. */
+function readRuns(root: string): readonly ReadRun[] {
+  return findRuns(root).map(readRun);
+}
+
+function readRun(run: FoundRun): ReadRun {
+  const { record } = run;
+  if (record?.state !== 'finished') return { run, shown: null };
+  return { run, shown: { run, record, content: findingsContent(record.findings, record.state) } };
+}
+
+function figureOf(reference: ShownRun, runs: readonly ReadRun[]): Figure {
+  const { experiment } = reference.record;
+  const drawn = runs
+    .flatMap(({ shown }) => shown ?? [])
+    .filter(({ record, content }) => record.experiment === experiment && content.charts.length > 0);
+  const latest = drawn[0] ?? null;
+  const judging = drawn.find(({ record }) => record.profile !== 'smoke') ?? null;
+  return { name: reference.run.name, reference, latest, judging };
+}
+
+/* What the page shows. */
+
 /** A run that is shown with its main chart. */
-export interface ShownRun {
+interface ShownRun {
   readonly run: FoundRun;
   readonly record: RunRecord;
   readonly content: RunContent;
 }
 
 /** An experiment of the paper: one of its figures, or the web index. */
-export interface Figure {
+interface Figure {
   /** Also names its place on the page: `figure-7`. */
   readonly name: string;
   readonly reference: ShownRun;
@@ -41,7 +116,6 @@ export interface Figure {
   readonly judging: ShownRun | null;
 }
 
-/** A run with `damage` is listed as damaged, even if its record can be used. */
 export interface AllRuns {
   readonly figures: readonly Figure[];
   readonly reference: readonly FoundRun[];
@@ -50,7 +124,7 @@ export interface AllRuns {
 }
 
 /** @param folder where the page will be: all its links start from there */
-export function allPage({ figures, reference, runs }: AllRuns, folder: string): string {
+function allPage({ figures, reference, runs }: AllRuns, folder: string): string {
   const shown = figures.flatMap((figure) => shownIn(figure, folder));
   const claims = claimsOf(
     recordsOf(
@@ -264,7 +338,7 @@ function runRow({ name, folder, record, damage }: FoundRun, to: string): readonl
     damage === null ? (record?.state ?? null) : 'damaged',
     record?.environment.commit?.hash.slice(0, 7) ?? null,
     html`<span class="whole">${record?.startedAt.slice(0, 16).replace('T', ' ') ?? null}</span>`,
-    html`<div class="long">${damage ?? (record && firstSentence(headlineOf(record)))}</div>`,
+    html`<div class="long">${damage ?? (record && firstSentence(record.findings.headline))}</div>`,
     html`<a href="${to}/run.json">JSON</a>`,
   ];
 }

@@ -1,15 +1,16 @@
 /**
  * What the paper claims, next to what runs of this project measured. The page of all figures shows
- * these claims, and numbers.test.ts compares the table of the README with them.
+ * these claims, and checks/numbers.test.ts compares the table of the README with them.
  *
  * Every verdict is a rule, so that a new run gets verdicts of its own; the bounds are in
  * thresholds.ts. A number that a record does not have was not measured, and has no verdict, nor has
  * one that rests on fewer than 30 samples.
  */
+import { sum } from 'simple-statistics';
 import { formatRatio } from '../charts/format.ts';
-import { stateOf } from '../crawl-rate/points.ts';
-import type { Point, RunRecord, System } from '../run-record.ts';
-import { tooFewSamples } from '../samples.ts';
+import { type Point, pointsOf, stateOf, type System } from '../figure-7/points.ts';
+import type { RunRecord } from '../run-record.ts';
+import { tooFewSamples } from '../histogram.ts';
 import { CLAIMS as ONLY_CLAIMS, formatJudged, SHARED } from '../thresholds.ts';
 
 const BOUNDS = { ...SHARED, ...ONLY_CLAIMS };
@@ -144,11 +145,11 @@ const CLAIMS: readonly KnownClaim[] = [
 
 /** The median latency of a system at a crawl rate; null if the record does not have it. */
 export function medianMs(
-  { points }: RunRecord,
+  record: RunRecord,
   system: System,
   ratePercentPerHour: number,
 ): number | null {
-  const found = points.find(
+  const found = pointsOf(record).find(
     (point) => point.system === system && point.ratePercentPerHour === ratePercentPerHour,
   );
   return found?.latency?.medianMs ?? null;
@@ -164,7 +165,7 @@ export function numberIn(
   column: string,
   ...first: readonly string[]
 ): number | null {
-  const found = findings?.tables.find(({ name }) => name === table);
+  const found = findings.tables.find(({ name }) => name === table);
   const row = found?.rows.find((cells) => first.every((cell, i) => cells[i] === cell));
   const value = row?.[found?.columns.lastIndexOf(column) ?? -1];
   return typeof value === 'number' ? value : null;
@@ -177,7 +178,7 @@ function shorterWait(record: RunRecord): Found | null {
   return {
     measured: formatRatio(times),
     verdict: byLess(times, { least: BOUNDS.latencyRatioMin, above: 1 }),
-    samples: documentsAt(record.points, [1]),
+    samples: documentsAt(pointsOf(record), [1]),
   };
 }
 
@@ -194,7 +195,8 @@ function byLess(value: number, { least, above }: Record<'least' | 'above', numbe
   return value >= least ? 'holds' : value > above ? 'holds, by less' : 'does not hold';
 }
 
-function endOfPercolator({ points }: RunRecord): Found | null {
+function endOfPercolator(record: RunRecord): Found | null {
+  const points = pointsOf(record);
   const rates = (state: ReturnType<typeof stateOf>): readonly number[] =>
     points
       .filter((point) => point.system === 'percolator' && stateOf(point) === state)
@@ -214,7 +216,7 @@ function endOfPercolator({ points }: RunRecord): Found | null {
 
 /** Compares the latencies of the batch at the rates at which Percolator kept up. */
 function flatBatch(record: RunRecord): Found | null {
-  const { points } = record;
+  const points = pointsOf(record);
   const batches = points.filter(({ system }) => system === 'mapreduce');
   const kept = points.filter(
     (point) => stateOf(point) === 'measured' && point.system === 'percolator',
@@ -280,7 +282,7 @@ function moreProcessor(record: RunRecord): Found | null {
 }
 
 function straightLine(record: RunRecord): Found | null {
-  const marks = record.findings?.charts.find(({ name }) => name === 'figure-9')?.series ?? [];
+  const marks = record.findings.charts.find(({ name }) => name === 'figure-9')?.series ?? [];
   return onEachStore({
     of: (store) => numberIn(record, 'lines', 'R²', `Percolator, ${store}`),
     before: 'R² ',
@@ -356,9 +358,9 @@ function comesBack(record: RunRecord): Found | null {
 
 /** The transactions that arrived in all seconds; null without the table of seconds. */
 function arrived({ findings }: RunRecord): number | null {
-  const table = findings?.tables.find(({ name }) => name === 'seconds');
+  const table = findings.tables.find(({ name }) => name === 'seconds');
   const at = table?.columns.indexOf('arrived') ?? -1;
-  return at < 0 ? null : (table?.rows ?? []).reduce((sum, row) => sum + Number(row[at]), 0);
+  return at < 0 ? null : sum((table?.rows ?? []).map((row) => Number(row[at])));
 }
 
 interface OnStores {

@@ -109,8 +109,7 @@ export function shownTicks(axis: ChartAxis, range: AxisRange, width: number | nu
     return axis.ticks.map(({ at, label }) => ({ value: at, label: lines(label) }));
   }
   const all = axis.ticks.length > 0 ? axis.ticks : roundTicks();
-  const coarse = all.filter(({ at, isFine }) => isWithin(at) && isFine !== true);
-  const within = coarse.length >= 3 ? coarse : all.filter(({ at }) => isWithin(at));
+  const within = all.filter(({ at }) => isWithin(at));
   const decades = within.filter(({ at }) => Math.abs(Math.log10(at) % 1) < 1e-9);
   const choices = [within, decades, decades.filter((_, index) => index % 2 === 0)];
   const space = { axis, range, width };

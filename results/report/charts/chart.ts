@@ -18,15 +18,8 @@ export interface Chart {
 export interface ChartAxis {
   readonly title: string;
   readonly scale: 'linear' | 'logarithmic';
-  /**
-   * The values that may be labelled, ascending; empty for round numbers. Fine ones are labelled
-   * where fewer than three of the others are in the range.
-   */
-  readonly ticks: readonly {
-    readonly at: number;
-    readonly label: string;
-    readonly isFine?: boolean;
-  }[];
+  /** The values that may be labelled, ascending; empty for round numbers. */
+  readonly ticks: readonly { readonly at: number; readonly label: string }[];
   /** Whether all values are whole numbers: then the labels are, too. */
   readonly isWhole?: boolean;
   /** Whether the labels are words, one for each place of the axis: "reads", "writes". */
@@ -47,8 +40,6 @@ export interface ChartSeries {
   readonly marks: readonly ChartMark[];
   /** A fitted line with its confidence band. */
   readonly band?: readonly { readonly x: number; readonly y: number; low: number; high: number }[];
-  /** A dashed vertical line with its text. */
-  readonly wall?: { readonly x: number; readonly text: string };
 }
 
 export type Marker = 'circle' | 'rect' | 'triangle' | 'rectRot' | 'star' | 'crossRot';

@@ -1,5 +1,5 @@
 /**
- * What chart.js cannot draw itself: the background, intervals, bands, vertical lines and labels.
+ * What chart.js cannot draw itself: the background, intervals, bands and labels.
  * Runs in Node and in the page.
  */
 import type { Chart as ChartJs, Plugin } from 'chart.js';
@@ -27,7 +27,6 @@ export function decorations(series: readonly ChartSeries[], theme: Theme): Plugi
     beforeDatasetsDraw: (chart) => {
       each(chart, (one, color) => {
         drawBand(chart, one.band ?? [], color);
-        if (one.wall !== undefined) drawWall(chart, one.wall.x, color);
         for (const mark of one.marks) drawInterval(chart, mark, color);
       });
     },
@@ -35,7 +34,6 @@ export function decorations(series: readonly ChartSeries[], theme: Theme): Plugi
       if (chart.width < LABELS_MIN_WIDTH) return;
       const taken: Box[] = [];
       each(chart, (one, color) => {
-        if (one.wall !== undefined) drawWallText(chart, one.wall, { color, theme });
         for (const mark of one.marks) drawLabel(chart, one, mark, { color, theme, taken });
       });
     },
@@ -102,32 +100,6 @@ export function drawInterval(chart: ChartJs, { x, low, high }: ChartMark, color:
     [x, high],
   ]);
   ctx.stroke();
-  ctx.restore();
-}
-
-export function drawWall(chart: ChartJs, x: number, color: string): void {
-  const { ctx, chartArea: area } = chart;
-  ctx.save();
-  ctx.strokeStyle = color;
-  ctx.lineWidth = 1.5;
-  ctx.setLineDash([6, 5]);
-  ctx.beginPath();
-  ctx.moveTo(pixelOf(chart, 'x', x), area.top);
-  ctx.lineTo(pixelOf(chart, 'x', x), area.bottom);
-  ctx.stroke();
-  ctx.restore();
-}
-
-export function drawWallText(
-  chart: ChartJs,
-  wall: { readonly x: number; readonly text: string },
-  { color, theme }: Ink,
-): void {
-  const { ctx, chartArea } = chart;
-  ctx.save();
-  ctx.translate(pixelOf(chart, 'x', wall.x) + 10, chartArea.top + 24);
-  ctx.rotate(-Math.PI / 2);
-  drawHaloedText(chart, wall.text, { color, theme, align: 'right' });
   ctx.restore();
 }
 

@@ -1,6 +1,6 @@
 /**
  * Turns the description of a chart into a configuration of chart.js. Runs in Node (the PNG) and in
- * the page, into which browser-source.ts writes all exports of this file. Series that the reader
+ * the page, into which html-page.ts writes all exports of this file. Series that the reader
  * has switched off are hidden, and the axes fit the others.
  */
 import type { ChartConfiguration, ChartDataset, LegendItem } from 'chart.js';
@@ -34,8 +34,8 @@ export function chartConfiguration(
   };
 }
 
-export function seriesXs({ marks, band, wall }: ChartSeries): readonly number[] {
-  return [...marks, ...(band ?? []), ...(wall === undefined ? [] : [wall])].map(({ x }) => x);
+export function seriesXs({ marks, band }: ChartSeries): readonly number[] {
+  return [...marks, ...(band ?? [])].map(({ x }) => x);
 }
 
 export function seriesYs({ marks, band, isOnEdge }: ChartSeries): readonly number[] {

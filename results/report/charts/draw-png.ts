@@ -13,16 +13,19 @@ const require = createRequire(import.meta.url);
 /** In CSS pixels; the file has twice as many each way, for sharp print and screens. */
 const SIZE = { width: 1000, height: 600 };
 
-/** @param subtitle where and when it was measured */
-export function drawPng(chart: Chart, subtitle: string): Buffer {
+/**
+ * @param subtitle where and when it was measured
+ * @param dark for a page with a dark background
+ */
+export function drawPng(chart: Chart, subtitle: string, dark = false): Buffer {
   const { createCanvas, GlobalFonts } = require('@napi-rs/canvas') as typeof Canvas;
   const { Chart: ChartJs, registerables } = require('chart.js') as typeof ChartLibrary;
   registerFonts(GlobalFonts);
   ChartJs.register(...registerables);
-  const theme = chartTheme(false);
+  const theme = chartTheme(dark);
   const configuration = chartConfiguration(chart, theme, () => false);
   const canvas = createCanvas(SIZE.width, SIZE.height);
-  const drawn = new ChartJs(canvas, {
+  const drawn = new ChartJs(canvas as unknown as HTMLCanvasElement, {
     ...configuration,
     options: {
       ...configuration.options,

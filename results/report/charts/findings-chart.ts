@@ -22,7 +22,9 @@ export function findingsChart({ name, title, caption, x, y, series }: ResultChar
     ),
     y: axisOf(
       y,
-      series.flatMap(({ points }) => points.map((point) => point.y)),
+      series.flatMap(({ points, isUnbounded }) =>
+        isUnbounded === true ? [] : points.map((point) => point.y),
+      ),
     ),
     series: series.map((one, i) => seriesOf(one, lookOf(series, i), x)),
   };
@@ -30,7 +32,9 @@ export function findingsChart({ name, title, caption, x, y, series }: ResultChar
 
 /** The numbers of a chart, for records that have no table of them. */
 export function tableOf({ name, title, x, y, series }: ResultChart): ResultTable {
-  const marks = series.flatMap(({ name: of, points }) => points.map((mark) => ({ mark, of })));
+  const marks = series.flatMap(({ name: of, points, isUnbounded }) =>
+    points.map((mark) => ({ mark, of, y: isUnbounded === true ? null : mark.y })),
+  );
   const hasIntervals = marks.some(({ mark: { low } }) => low !== null);
   const hasSamples = marks.some(({ mark: { samples } }) => typeof samples === 'number');
   return {
@@ -44,9 +48,9 @@ export function tableOf({ name, title, x, y, series }: ResultChart): ResultTable
       ...(hasIntervals ? ['from', 'to'] : []),
       ...(hasSamples ? ['samples'] : []),
     ],
-    rows: marks.map(({ mark, of }) =>
+    rows: marks.map(({ mark, of, y: value }) =>
       [
-        [of, placeText(mark.x, x), mark.y],
+        [of, placeText(mark.x, x), value],
         hasIntervals ? [mark.low, mark.high] : [],
         hasSamples ? [mark.samples ?? null] : [],
       ].flat(),
@@ -71,14 +75,18 @@ type Look = Pick<ChartSeries, 'color' | 'marker' | 'isHollow'>;
  * mark in every chart; each further series has one of its own.
  */
 function lookOf(all: readonly ResultSeries[], index: number): Look {
-  const { look } = all[index] ?? { look: 'other' };
+  const { look, sameAs } = all[index] ?? { look: 'other' };
+  const same = all.findIndex(({ name }) => name === sameAs);
+  if (same >= 0 && same !== index) return { ...lookOf(all, same), isHollow: true };
   if (look === 'paper') return { color: 'paper', marker: 'rectRot', isHollow: true };
   const isFirst = (at: number): boolean =>
     all.findIndex((series) => series.look === all[at]?.look) === at;
   if (isFirst(index)) {
     return look === 'percolator' ? { color: 0, marker: 'circle' } : { color: 1, marker: 'rect' };
   }
-  const rank = all.slice(0, index).filter((one, at) => one.look !== 'paper' && !isFirst(at)).length;
+  const rank = all
+    .slice(0, index)
+    .filter((one, at) => one.look !== 'paper' && one.sameAs == null && !isFirst(at)).length;
   return { color: 2 + rank, marker: FURTHER[rank % FURTHER.length] ?? 'star' };
 }
 
@@ -95,6 +103,7 @@ function seriesOf(series: ResultSeries, look: Look, x: ResultAxis): ChartSeries 
     ...look,
     name: series.name,
     ...lineOf(series),
+    ...(series.isUnbounded === true && { isOnEdge: true, isHollow: false }),
     marks: series.points.map((mark) => markOf(mark, series, x)),
     ...(band.length > 0 ? { band } : {}),
   };
@@ -103,22 +112,41 @@ function seriesOf(series: ResultSeries, look: Look, x: ResultAxis): ChartSeries 
 /** Most marks of a series whose numbers are next to them. */
 const LABELLED_MAX = 6;
 
-/** A mark at a place with a word, which no line leads to, has its number next to it. */
-function markOf(mark: ResultMark, { isLine, points }: ResultSeries, x: ResultAxis): ChartMark {
-  const words = wordsOf(mark, x);
+/**
+ * A mark at a place with a word, which no line leads to, has its number next to it, unless it has a
+ * text of its own.
+ */
+function markOf(
+  mark: ResultMark,
+  { isLine, points, isUnbounded }: ResultSeries,
+  x: ResultAxis,
+): ChartMark {
+  if (isUnbounded === true) {
+    return { x: mark.x, y: null, words: [`without bound at ${placeText(mark.x, x)}`] };
+  }
+  const { label: text, ...place } = mark;
   const isLabelled = !isLine && hasWords(x) && points.length <= LABELLED_MAX;
-  return { ...mark, words, ...(isLabelled ? { label: [formatDigits(mark.y)] } : {}) };
+  const label = text ?? (isLabelled ? formatDigits(mark.y) : null);
+  return { ...place, words: wordsOf(mark, x), ...(label !== null && { label: [label] }) };
 }
 
 /** More marks than these would hide the line that joins them. */
 const MARKS_MAX = 60;
 
 /** A level of the paper, or a bound, is a dashed line without marks, unless it is one point. */
-function lineOf({ isLine, look, points }: ResultSeries): Pick<ChartSeries, 'line' | 'markEvery'> {
+function lineOf({
+  isLine,
+  look,
+  points,
+  sameAs,
+}: ResultSeries): Pick<ChartSeries, 'line' | 'markEvery'> {
   if (!isLine) return { line: 'none' };
   const isLevel = look === 'paper' && points.length > 1;
   const hasMarks = !isLevel && points.length <= MARKS_MAX;
-  return { line: isLevel ? 'dashed' : 'solid', ...(hasMarks ? {} : { markEvery: 0 }) };
+  return {
+    line: isLevel || sameAs != null ? 'dashed' : 'solid',
+    ...(hasMarks ? {} : { markEvery: 0 }),
+  };
 }
 
 function wordsOf(

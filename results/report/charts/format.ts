@@ -2,7 +2,7 @@
  * Formats numbers, in the same way for charts, tables and sentences.
  *
  * This file also runs in the page, so it uses only the language itself, and exports everything
- * (page/browser-source.ts says why). It writes only characters of Latin-1: the font of the PNG has
+ * (page/html-page.ts says why). It writes only characters of Latin-1: the font of the PNG has
  * few others.
  */
 

@@ -15,8 +15,13 @@ import path from 'node:path';
 import type { Chart } from '../charts/chart.ts';
 import { fontFiles } from '../charts/fonts.ts';
 import { chartTheme, type Theme } from '../charts/theme.ts';
-import { browserSource } from './browser-source.ts';
 import { Html, html, inlineJson, inlineScript } from './html.ts';
+import * as axes from '../charts/axes.ts';
+import * as decorations from '../charts/decorations.ts';
+import * as drawChart from '../charts/draw-chart.ts';
+import * as format from '../charts/format.ts';
+import * as theme from '../charts/theme.ts';
+import * as pageScript from './page-script.ts';
 
 export interface HtmlPage {
   readonly title: string;
@@ -91,4 +96,69 @@ export function pageColors(): string {
     `:root { ${properties(chartTheme(false))} }\n` +
     `@media (prefers-color-scheme: dark) { :root { ${properties(chartTheme(true))} } }\n`
   );
+}
+
+/* The top of a page: its place in the paper, the finding in words, facts, and links. */
+
+export interface PageHeader {
+  /** The place in the paper, or the subject. */
+  readonly kicker: string;
+  readonly title: string;
+  /** The main finding in a sentence or two. */
+  readonly headline: string;
+  readonly chips: readonly string[];
+  readonly links: readonly PageLink[];
+}
+
+export interface PageLink {
+  readonly text: string;
+  /** Relative to the page's folder, or an address. */
+  readonly to: string;
+}
+
+/** The paper, as a PDF. */
+export const PAPER_ADDRESS = 'https://www.usenix.org/legacy/event/osdi10/tech/full_papers/Peng.pdf';
+
+export function pageHeader({ kicker, title, headline, chips, links }: PageHeader): Html {
+  return html`<header>
+    <p class="kicker">${kicker}</p>
+    <h1>${title}</h1>
+    <p class="headline">${headline}</p>
+    ${chipList(chips)} ${linksTo(links, 'This page')}
+  </header>`;
+}
+
+export function chipList(chips: readonly string[]): Html {
+  return html`<ul class="chips">
+    ${chips.map((chip) => html`<li>${chip}</li>`)}
+  </ul>`;
+}
+
+/** @param label what the links are about, for readers who hear the page */
+export function linksTo(links: readonly PageLink[], label: string): Html {
+  return html`<nav aria-label="${label}">
+    <ul class="links">
+      ${links.map(({ text, to }) => html`<li><a href="${to}">${text}</a></li>`)}
+    </ul>
+  </nav>`;
+}
+
+/*
+ * The program of the page, made from the same functions that draw the PNG.
+ *
+ * Node has already stripped the types when a module is loaded, so the text of a function is
+ * JavaScript a browser can run. There is no bundler: the exports of each module below are written
+ * one after the other into one scope. Hence two rules for these modules: everything at their top
+ * level is exported under a name that no other module uses, and is a function or plain data.
+ */
+
+const MODULES: readonly object[] = [format, theme, axes, decorations, drawChart, pageScript];
+
+/** One expression statement. It needs `Chart` of chart.js, and runs at once. */
+function browserSource(): string {
+  const functions = MODULES.flatMap((module) => Object.entries(module)).map(([name, value]) => {
+    if (typeof value !== 'function') return `const ${name} = ${JSON.stringify(value)};`;
+    return String(value);
+  });
+  return `(() => {\n'use strict';\n${functions.join('\n')}\nstartPage();\n})();`;
 }

@@ -1,7 +1,7 @@
 /**
  * The program of the page: reads the descriptions of the charts, draws them, and draws them again
  * when the reader switches a series or the reader's system turns dark. It obeys the two rules of
- * browser-source.ts.
+ * html-page.ts.
  */
 import type { Chart } from '../charts/chart.ts';
 import { chartConfiguration, type ChartJsConfiguration } from '../charts/draw-chart.ts';

@@ -4,27 +4,23 @@
  * tables, and the record with links to all files.
  */
 import type { Chart } from '../charts/chart.ts';
-import type { RunRecord } from '../run-record.ts';
+import { formatDigits } from '../charts/format.ts';
+import { isVirtual, type RunRecord, type Target, targetVerdict } from '../run-record.ts';
 import { chartSection, type ChartWithTable } from './chart-section.ts';
-import { linksTo, pageHeader, PAPER_ADDRESS, type PageLink } from './header.ts';
-import { htmlPage } from './html-page.ts';
+import { htmlPage, linksTo, pageHeader, type PageLink, PAPER_ADDRESS } from './html-page.ts';
 import { html, type Html } from './html.ts';
-import { limitationsSection, runChips, runSection, targetsSection } from './sections.ts';
-import { isLong, tableSection, type PageTable } from './table.ts';
+import { isLong, type PageTable, tableSection, verdict } from './table.ts';
 
 /** The parts of the page that differ between experiments. */
 export interface RunContent {
   readonly kicker: string;
   readonly title: string;
   readonly headline: string;
-  /** What follows the header and the limitations: large numbers, the check. */
-  readonly opening: Html | null;
+  /** What follows the header and the limitations: the check. */
+  readonly opening: Html;
   /** The first is the main chart. */
   readonly charts: readonly ChartWithTable[];
-  /** What follows the main chart. */
-  readonly remarks: Html | null;
   readonly tables: readonly PageTable[];
-  readonly closing: Html | null;
   /** Files of the run's folder, next to `run.json`. */
   readonly files: readonly string[];
 }
@@ -43,9 +39,9 @@ export function runPage(record: RunRecord, content: RunContent, isIndexed: boole
     charts: content.charts.map(({ chart }): Chart => chart),
     body: html`
       ${header(record, content, isIndexed)} ${limitationsSection(record)} ${content.opening}
-      ${main === undefined ? null : chartSection(main, 'tall')} ${content.remarks}
-      ${targetsSection(record)} ${further.map(section)} ${tables.map(tableSection)}
-      ${content.closing} ${runSection(record, linksTo(filesOf(content), 'Files of this run'))}
+      ${main === undefined ? null : chartSection(main, 'tall')} ${targetsSection(record)}
+      ${further.map(section)} ${tables.map(tableSection)}
+      ${runSection(record, linksTo(filesOf(content), 'Files of this run'))}
     `,
   });
 }
@@ -80,4 +76,174 @@ const ALL_FIGURES = '../../index.html';
 
 function filesOf({ files }: RunContent): readonly PageLink[] {
   return ['run.json', ...files].map((file) => ({ text: file, to: file }));
+}
+
+/* Sections that every page of a run has: limitations, targets, and the record itself. */
+
+function limitationsSection(record: RunRecord): Html {
+  const sentences = limitations(record);
+  if (sentences.length === 0) return html``;
+  return html`<section class="limitations">
+    <h2>Limitations</h2>
+    <ul>
+      ${sentences.map((sentence) => html`<li>${sentence}</li>`)}
+    </ul>
+  </section>`;
+}
+
+/** The run's own limitations, after those derived from its record. */
+export function limitations(record: RunRecord): readonly string[] {
+  return [...derivedLimitations(record), ...record.limitations];
+}
+
+function derivedLimitations(record: RunRecord): readonly string[] {
+  const { commit } = record.environment;
+  const found: readonly (string | null)[] = [
+    record.state === 'finished'
+      ? null
+      : 'The run did not finish; the numbers below are those it had measured.',
+    spreadOf(record),
+    commit === null
+      ? 'The run was not made from a git checkout; its code is not identified.'
+      : null,
+    commit?.dirty === true ? 'The code differed from its commit when the run was made.' : null,
+  ];
+  return found.filter((sentence) => sentence !== null);
+}
+
+/**
+ * The sentence about the spread between runs; a simulation differs only from one seed to another,
+ * and a proof measures nothing.
+ */
+function spreadOf(record: RunRecord): string | null {
+  if (record.label !== 'exploratory' || isProof(record)) return null;
+  return isVirtual(record)
+    ? 'Each point was simulated once: the same seed gives the same numbers, and how far those of other seeds differ is unknown.'
+    : 'Each point was measured once, so the spread between runs is unknown: the run is exploratory.';
+}
+
+function isProof({ findings }: RunRecord): boolean {
+  return findings.kind === 'proof';
+}
+
+export function targetsSection({ targets }: RunRecord): Html {
+  if (targets.length === 0) return html``;
+  const judged = targets.filter(({ met }) => met !== null);
+  const met = judged.filter((target) => target.met).length;
+  const unjudged = targets.length - judged.length;
+  return tableSection({
+    name: 'targets',
+    hasCards: true,
+    title:
+      judged.length === 0
+        ? 'Targets: none judged'
+        : `Targets: ${met} of ${judged.length} met` +
+          (unjudged > 0 ? `, ${unjudged} not judged` : ''),
+    caption: 'What the project set out to reach, and what this run measured.',
+    columns: ['Target', 'Asked for', 'Measured', 'Verdict'],
+    rows: targets.map((target) => [
+      target.name,
+      target.target,
+      target.measured,
+      verdictCell(target),
+    ]),
+  });
+}
+
+function verdictCell(target: Target): string | Html {
+  const words = targetVerdict(target);
+  if (target.met !== null) return verdict(target.met, words);
+  return `${words}: ${target.reason ?? 'the load did not ask for it'}`;
+}
+
+/** @param files links to the files of the run's folder */
+export function runSection(record: RunRecord, files: Html): Html {
+  const { environment: place, store } = record;
+  const facts: readonly (readonly [string, string | Html])[] = [
+    ['Run', html`<code>${record.runId}</code>`],
+    ['Repeat it with', html`<code>${record.commandLine}</code>`],
+    ['Seed', seedText(record)],
+    ['Repeats of each point', String(record.repeats)],
+    ['Profile', record.profile],
+    ['Started', record.startedAt],
+    ['Finished', record.finishedAt ?? 'not finished'],
+    ['Store', `${store.name}. ${sentenceOf(store.durability)}`],
+    ['Commit', commitText(place.commit)],
+    ['Node', place.nodeVersion],
+    ['Machine', `${place.cpuModel}, ${place.cores} cores, ${memoryText(place.memoryBytes)}`],
+    [
+      'System',
+      `${place.operatingSystem}; ${place.kernel}; ${place.fileSystem ?? 'unknown'} file system`,
+    ],
+  ];
+  return html`<section id="run">
+    <h2>The run record</h2>
+    <dl class="facts">
+      ${facts.map(
+        ([name, value]) =>
+          html`<dt>${name}</dt>
+            <dd>${value}</dd>`,
+      )}
+    </dl>
+    <details>
+      <summary>Parameters</summary>
+      <dl class="facts">
+        ${Object.entries(record.parameters).map(
+          ([name, value]) =>
+            html`<dt><code>${name}</code></dt>
+              <dd>${parameterText(value)}</dd>`,
+        )}
+      </dl>
+    </details>
+    <h3>Files of this run</h3>
+    ${files}
+  </section>`;
+}
+
+/** The text with a full stop at its end: a text of a record is a clause, or a whole sentence. */
+export function ended(text: string): string {
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+function sentenceOf(clause: string): string {
+  return clause.charAt(0).toUpperCase() + ended(clause.slice(1));
+}
+
+/** A run without a random choice has the seed 0, and none among its parameters. */
+function seedText({ seed, parameters }: RunRecord): string {
+  return seed === 0 && parameters['seed'] === undefined ? 'none' : String(seed);
+}
+
+function commitText(commit: RunRecord['environment']['commit']): Html {
+  if (commit === null) return html`unknown`;
+  return html`<code>${commit.hash}</code>${commit.dirty ? ', with changes' : null}`;
+}
+
+/** Short facts about a run, for the line below its headline. */
+export function runChips(record: RunRecord): readonly string[] {
+  const { environment: place, state } = record;
+  return [
+    `${record.profile} profile`,
+    ...(isProof(record) ? [] : [repeatsText(record)]),
+    // In a comparison, the store's name lists all systems, and some of them are not stores.
+    record.store.name.includes(',') ? record.store.name : `store: ${record.store.name}`,
+    // The cores and the memory decide nothing in a simulation.
+    ...(isVirtual(record) ? [] : [`${place.cores} cores, ${memoryText(place.memoryBytes)}`]),
+    record.startedAt.slice(0, 10),
+    ...(state === 'finished' ? [] : [`run ${state}, not finished`]),
+  ];
+}
+
+function repeatsText(record: RunRecord): string {
+  if (record.repeats > 1) return `${record.repeats} repeats`;
+  return isVirtual(record) ? 'one seed' : 'one repeat: exploratory';
+}
+
+function memoryText(bytes: number): string {
+  return `${formatDigits(bytes / 2 ** 30)} GiB`;
+}
+
+function parameterText(value: RunRecord['parameters'][string] | undefined): string {
+  if (value === null || value === undefined) return 'not set';
+  return typeof value === 'object' ? value.join(', ') : String(value);
 }

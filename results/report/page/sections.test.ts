@@ -6,8 +6,7 @@ import type { RunRecord } from '../run-record.ts';
 import { SAMPLE_FINDINGS } from '../testing/sample-findings.ts';
 import { createSampleRun } from '../testing/sample-run.ts';
 import { html } from './html.ts';
-import { limitations, runChips, runSection, targetsSection } from './sections.ts';
-import { runPage } from './run-page.ts';
+import { limitations, runChips, runPage, runSection, targetsSection } from './run-page.ts';
 
 const { record } = createSampleRun(temporaryFolder());
 
@@ -15,22 +14,6 @@ describe('targets', () => {
   test('of which none was judged are not counted as 0 of 0', () => {
     const targets = record.targets.map((target) => ({ ...target, met: null, reason: 'too small' }));
     assert.match(targetsSection({ ...record, targets }).text, /<h2>Targets: none judged<\/h2>/);
-  });
-});
-
-describe('limitations', () => {
-  const invalid = record.points.filter(({ verdict }) => verdict === 'invalid');
-
-  test('count the points that have no latency', () => {
-    assert.equal(invalid.length, 1);
-    const one = limitations(record);
-    assert.ok(one.includes('One point could not be measured properly and so has no latency.'));
-    const several = limitations({ ...record, points: [...invalid, ...invalid] });
-    assert.ok(several.includes('2 points could not be measured properly and so have no latency.'));
-    const [point] = invalid;
-    assert.ok(point !== undefined);
-    const empty = limitations({ ...record, points: [{ ...point, verdict: 'sustained' }] });
-    assert.ok(empty.includes('One point could not be measured properly and so has no latency.'));
   });
 });
 
@@ -83,11 +66,9 @@ test('only a figure or section of the paper is linked as a place in the paper', 
         kicker,
         title: 'A title',
         headline: 'A finding.',
-        opening: null,
+        opening: html``,
         charts: [],
-        remarks: null,
         tables: [],
-        closing: null,
         files: [],
       },
       false,

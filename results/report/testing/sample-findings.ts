@@ -44,10 +44,12 @@ export const SAMPLE_FINDINGS: Findings = {
           name: 'embedded',
           look: 'percolator',
           isLine: true,
+          sameAs: null,
+          isUnbounded: null,
           fit: null,
           points: [
-            { x: 1, y: 0.5, low: 0.4, high: 0.6, samples: 40 },
-            { x: 2, y: 0.3, low: null, high: null, samples: null },
+            { x: 1, y: 0.5, low: 0.4, high: 0.6, samples: 40, label: 'half' },
+            { x: 2, y: 0.3, low: null, high: null, samples: null, label: null },
           ],
         },
       ],
@@ -69,6 +71,8 @@ export const SAMPLE_FINDINGS: Findings = {
         name: `${look} ${i}`,
         look,
         isLine: i === 1,
+        sameAs: null,
+        isUnbounded: null,
         fit: null,
         points: [1, 2, 3, 4, 5].map((x) => ({
           x,
@@ -76,6 +80,7 @@ export const SAMPLE_FINDINGS: Findings = {
           low: null,
           high: null,
           samples: null,
+          label: null,
         })),
       })),
     },
@@ -84,6 +89,7 @@ export const SAMPLE_FINDINGS: Findings = {
 
 const SAMPLE_HEADER = {
   experiment: 'micro',
+  subject: { kicker: 'Percolator paper, figure 8', title: 'Raw <store> against Percolator' },
   profile: 'smoke',
   commandLine: './run.sh bench:oracle',
   parameters: {},

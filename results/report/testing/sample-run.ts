@@ -1,14 +1,21 @@
 /**
- * A sample run made without running anything, for the tests of record, charts and page.
+ * A sample run of figure 7 made without running anything, for the tests of record, charts and page.
  *
  * Its latencies follow the shapes the real systems have (the batch uniform between T and 2T,
- * Percolator log-normal), and it holds one point of each bad kind: saturated, failed check, invalid
+ * Percolator log-normal), and it holds one point of each bad kind: saturated, and an invalid
  * measurement.
  */
 import { createLatencyHistogram, mergeHistograms, type Histogram } from '../histogram.ts';
-import { createRun, type MeasuredPoint, type Run } from '../run-in-progress.ts';
-import type { CrawlResult, Target } from '../run-record.ts';
-import type { TimeSeriesRow } from '../time-series.ts';
+import { figure7Findings, SUBJECT } from '../figure-7/findings.ts';
+import {
+  type CrawlResult,
+  type Figure7,
+  type MeasuredPoint,
+  measuredPoint,
+  type ProgressRow,
+} from '../figure-7/points.ts';
+import { createRun, type Run } from '../run-in-progress.ts';
+import type { Target } from '../run-record.ts';
 
 export const SAMPLE_SATURATED_BACKLOG = 412.5;
 
@@ -51,6 +58,7 @@ const TARGETS: readonly Target[] = [
 export function createSampleRun(folder: string): Run {
   const run = createRun(folder, {
     experiment: 'crawl-rate',
+    subject: SUBJECT,
     profile: 'standard',
     commandLine: "./run.sh bench:crawl-rate --profile standard --label '<b>&'",
     parameters: {
@@ -70,44 +78,49 @@ export function createSampleRun(folder: string): Run {
       'The repository fits in memory, unlike the 1 TB of the paper.',
     ],
   });
-  run.describe({
-    repository: {
-      documents: 100_000,
-      keysPerTable: 75_000,
-      documentBytes: 1024,
-      clusters: 30_465,
-      meanClusterSize: 3.282,
-      nonSingletonShare: 0.925,
-    },
-    capacity: {
-      percolatorDocumentsPerSecond: 1650,
-      mapreduceDocumentsPerSecond: 187_000,
-      costRatio: 113,
-    },
-    mapreduceModel: { fixedSeconds: 0.12, perRepositorySeconds: 0.53 },
-    crawl: sampleCrawl(),
-    targets: TARGETS,
-  });
-  for (const rate of [1, 2, 10, 50, 100, 1000, 10_000]) addMapreduce(run, rate);
-  for (const rate of [1, 2, 10, 50, 100, 1000]) addPercolator(run, rate);
-  addUnhappyPoints(run);
+  run.describe({ findings: { ...SUBJECT, ...figure7Findings(SAMPLE_FIGURE_7) }, targets: TARGETS });
   return run;
 }
 
-const KEPT_UP = {
-  verdict: 'sustained',
-  verdictReason: 'Every arrival was clustered and the backlog did not grow.',
-  backlogGrowthPerSecond: 0,
-  check: { passed: true, detail: 'The partition equals the judge\u2019s.' },
-} as const;
+export const SAMPLE_FIGURE_7: Figure7 = {
+  repository: {
+    documents: 100_000,
+    keysPerTable: 75_000,
+    documentBytes: 1024,
+    clusters: 30_465,
+    meanClusterSize: 3.282,
+    nonSingletonShare: 0.925,
+  },
+  capacity: {
+    percolatorDocumentsPerSecond: 1650,
+    mapreduceDocumentsPerSecond: 187_000,
+    costRatio: 113,
+  },
+  mapreduceModel: { fixedSeconds: 0.12, perRepositorySeconds: 0.53 },
+  crawl: sampleCrawl(),
+  points: [
+    ...[1, 2, 10, 50, 100, 1000, 10_000].map(mapreduceAt),
+    ...[1, 2, 10, 50, 100, 1000].map(percolatorAt),
+    ...unhappyPoints(),
+  ],
+  check: { passed: true, detail: 'the partitions equal the judge\u2019s' },
+};
 
-function addMapreduce(run: Run, rate: number): void {
+function keptUp() {
+  return {
+    verdict: 'sustained',
+    verdictReason: 'Every arrival was clustered and the backlog did not grow.',
+    backlogGrowthPerSecond: 0,
+  } as const;
+}
+
+function mapreduceAt(rate: number): MeasuredPoint {
   const batchSeconds = 0.65 / (1 - (rate / 100 / 3600) * 0.53);
   const histogram = histogramOf((share) => batchSeconds * (1 + share) * 1e6);
-  run.addPoint(
+  return measuredPoint(
     {
       ...offered('mapreduce', rate),
-      ...KEPT_UP,
+      ...keptUp(),
       cyclesMeasured: 15,
       cpuSecondsPerDocument: 0.000012 * (1 + 3600 / ((rate / 100) * batchSeconds)),
       repeatMediansMs: [1480, 1462, 1495].map((ms) => ms * (batchSeconds / 0.985)),
@@ -116,72 +129,55 @@ function addMapreduce(run: Run, rate: number): void {
   );
 }
 
-function addPercolator(run: Run, rate: number): void {
+function percolatorAt(rate: number): MeasuredPoint {
   const medianMs = 3.4 + 0.0009 * rate ** 1.3;
   const repeats = [0.97, 1, 1.04].map((factor) =>
     histogramOf((share) => factor * medianMs * 1000 * Math.exp(0.55 * normalQuantile(share))),
   );
-  run.addPoint(
+  return measuredPoint(
     {
       ...offered('percolator', rate),
-      ...KEPT_UP,
+      ...keptUp(),
       cpuSecondsPerDocument: 0.0011,
       generatorLagP99Ms: 0.4,
       repeatMediansMs: [0.97, 1, 1.04].map((factor) => factor * medianMs),
+      progress: rate === 1000 ? seriesOf((second) => 2 + (second % 3)) : [],
     },
     mergeHistograms(repeats),
-    rate === 1000 ? seriesOf((second) => 2 + (second % 3)) : [],
   );
 }
 
-function addUnhappyPoints(run: Run): void {
+function unhappyPoints(): readonly MeasuredPoint[] {
   const histogram = histogramOf((share) => 1234 * 1000 * (1 + share));
-  run.addPoint(
-    {
-      ...offered('percolator', 10_000),
-      verdict: 'saturated',
-      verdictReason: 'fewer documents were clustered than arrived',
-      backlogGrowthPerSecond: SAMPLE_SATURATED_BACKLOG,
-      check: { passed: true, detail: 'The partition equals the judge\u2019s.' },
-    },
-    histogram,
-    seriesOf((second) => second * SAMPLE_SATURATED_BACKLOG),
-  );
-  run.addPoint(
-    {
-      ...offered('percolator', 200),
-      ...KEPT_UP,
-      check: {
-        passed: false,
-        detail: 'Document <17> & "18" are in one cluster; the judge has two.',
+  return [
+    measuredPoint(
+      {
+        ...offered('percolator', 10_000),
+        verdict: 'saturated',
+        verdictReason: 'fewer documents were clustered than arrived',
+        backlogGrowthPerSecond: SAMPLE_SATURATED_BACKLOG,
+        progress: seriesOf((second) => second * SAMPLE_SATURATED_BACKLOG),
       },
-    },
-    histogram,
-  );
-  run.addPoint(
-    {
-      ...offered('percolator', 500),
-      verdict: 'invalid',
-      verdictReason: 'The load generator was 14 ms late at its 99th percentile.',
-      backlogGrowthPerSecond: 0,
-      check: { passed: true, detail: 'The partition equals the judge\u2019s.' },
-      notes: ['Another process used a core for four seconds.'],
-    },
-    histogram,
-  );
+      histogram,
+    ),
+    measuredPoint(
+      {
+        ...offered('percolator', 500),
+        verdict: 'invalid',
+        verdictReason: 'The load generator was 14 ms late at its 99th percentile.',
+        backlogGrowthPerSecond: 0,
+      },
+      histogram,
+    ),
+  ];
 }
 
 function offered(
   system: MeasuredPoint['system'],
   rate: number,
-): Pick<
+): Omit<
   MeasuredPoint,
-  | 'system'
-  | 'ratePercentPerHour'
-  | 'documents'
-  | 'seconds'
-  | 'documentsPerSecondOffered'
-  | 'documentsPerSecondCompleted'
+  'verdict' | 'verdictReason' | 'backlogGrowthPerSecond' | 'latency' | 'histogram'
 > {
   const perSecond = (100_000 * rate) / 100 / 3600;
   return {
@@ -191,6 +187,11 @@ function offered(
     seconds: 60,
     documentsPerSecondOffered: perSecond,
     documentsPerSecondCompleted: perSecond,
+    repeatMediansMs: [],
+    generatorLagP99Ms: null,
+    cpuSecondsPerDocument: null,
+    cyclesMeasured: null,
+    progress: [],
   };
 }
 
@@ -235,7 +236,7 @@ function normalQuantile(share: number): number {
   return Math.log(share / (1 - share)) / 1.702;
 }
 
-function seriesOf(backlogAt: (second: number) => number): readonly TimeSeriesRow[] {
+function seriesOf(backlogAt: (second: number) => number): readonly ProgressRow[] {
   return Array.from({ length: 61 }, (_, second) => {
     const arrived = Math.round(second * 2777.8);
     return {

@@ -1,18 +1,22 @@
 /** The findings of `./run.sh bench:batching`, for the report. */
 import {
+  column,
+  dots,
   type FindingsParts,
-  higherIsBetter,
+  formatJudged,
+  higher,
   type Interval,
-  lowerIsBetter,
+  lower,
   type ResultChart,
   type ResultTable,
-  type TableMetrics,
-  formatJudged,
+  resultTable,
+  rowName,
+  series,
   type Target,
   TARGETS,
 } from '#results';
-import { rounded } from '../../harness/statistics/rounded.ts';
-import type { VariantResult } from './measure-variants.ts';
+import { rounded } from '../../harness/statistics.ts';
+import type { VariantResult } from './measure.ts';
 
 export interface BatchingResult {
   readonly crawl: readonly VariantResult[];
@@ -74,82 +78,51 @@ function tableOf(
   measured: readonly VariantResult[],
   concurrency: number,
 ): ResultTable {
-  return {
-    name,
-    title,
-    caption:
-      'Operations and RPCs are means per document or transaction; the first variant has everything off.',
-    columns: [
-      'variant',
-      'operations',
-      'RPCs',
-      'of reads',
-      'of conditional mutations',
-      'of blind mutations',
-      'of scans',
-      'prefetched cells not used',
-      'CPU ms of this process',
+  const caption =
+    'Operations and RPCs are means per document or transaction; the first variant has everything off.';
+  const interval = ({ perSecond }: VariantResult): Interval | null => middleInterval(perSecond);
+  return resultTable({ name, title, caption }, measured, [
+    rowName('variant', ({ variant }) => variant),
+    column('operations', ({ operations }) => rounded(operations)),
+    column('RPCs', ({ rpcs }) => rounded(rpcs), lower('RPCs')),
+    column('of reads', ({ readRpcs }) => rounded(readRpcs)),
+    column('of conditional mutations', ({ conditionalRpcs }) => rounded(conditionalRpcs)),
+    column('of blind mutations', ({ blindRpcs }) => rounded(blindRpcs)),
+    column('of scans', ({ scanRpcs }) => rounded(scanRpcs)),
+    column('prefetched cells not used', ({ wasted }) => rounded(wasted)),
+    column('CPU ms of this process', ({ cpuMs }) => rounded(cpuMs), lower('ms')),
+    column(
       'per second, median repeat',
-      `median ms, ${concurrency} at a time`,
-      '99th percentile ms',
-      'latencies',
-      'median ms, one at a time',
-      'latencies, one at a time',
-    ],
-    rows: measured.map((one) => [
-      one.variant,
-      rounded(one.operations),
-      rounded(one.rpcs),
-      rounded(one.readRpcs),
-      rounded(one.conditionalRpcs),
-      rounded(one.blindRpcs),
-      rounded(one.scanRpcs),
-      rounded(one.wasted),
-      rounded(one.cpuMs),
-      Math.round(middle(one.perSecond)),
-      rounded(one.medianMs),
-      one.p99Ms === null ? null : rounded(one.p99Ms),
-      one.samples,
-      rounded(one.aloneMedianMs),
-      one.aloneSamples,
-    ]),
-    metrics: metricsOf(measured, concurrency),
-  };
-}
-
-function metricsOf(measured: readonly VariantResult[], concurrency: number): TableMetrics {
-  const intervals = measured.map(({ perSecond }) => middleInterval(perSecond));
-  return {
-    rowNames: 1,
-    columns: [
-      lowerIsBetter('RPCs', 'RPCs'),
-      lowerIsBetter('CPU ms of this process', 'ms'),
-      higherIsBetter('per second, median repeat', '1/s', { intervals }),
-      lowerIsBetter(`median ms, ${concurrency} at a time`, 'ms'),
-      lowerIsBetter('99th percentile ms', 'ms'),
-      lowerIsBetter('median ms, one at a time', 'ms'),
-    ],
-  };
+      ({ perSecond }) => Math.round(middle(perSecond)),
+      higher('1/s', interval),
+    ),
+    column(`median ms, ${concurrency} at a time`, ({ medianMs }) => rounded(medianMs), lower('ms')),
+    column('99th percentile ms', ({ p99Ms }) => rounded(p99Ms), lower('ms')),
+    column('latencies', ({ samples }) => samples),
+    column('median ms, one at a time', (one) => rounded(one.aloneMedianMs), lower('ms')),
+    column('latencies, one at a time', ({ aloneSamples }) => aloneSamples),
+  ]);
 }
 
 function chartOf(name: string, title: string, measured: readonly VariantResult[]): ResultChart {
-  const ticks = measured.map(({ variant }, at) => ({ at: at + 1, label: variant }));
-  const points = (of: (one: VariantResult) => number): ResultChart['series'][number]['points'] =>
-    measured
-      .map((one, i) => ({ x: i + 1, y: of(one), low: null, high: null, samples: one.done }))
-      .filter(({ y }) => y > 0);
+  const at = ({ done }: VariantResult, i: number) => ({ x: i + 1, samples: done });
+  const some = (rpcs: number): number | null => (rpcs > 0 ? rpcs : null);
   return {
     name,
     title,
     caption:
       'Calls of a storage that takes several conditional mutations in one call, as the paper’s did; “both, public API” and the ' +
       'emulator do without that. Fewer is cheaper. A variant without such calls has no mark.',
-    x: { title: 'Variant', scale: 'linear', ticks },
+    x: {
+      title: 'Variant',
+      scale: 'linear',
+      ticks: measured.map(({ variant }, i) => ({ at: i + 1, label: variant })),
+    },
     y: { title: 'RPCs', scale: 'logarithmic', ticks: [] },
-    series: [
-      { name: 'all RPCs', look: 'percolator', isLine: false, points: points(({ rpcs }) => rpcs) },
-      { name: 'of reads', look: 'other', isLine: false, points: points((one) => one.readRpcs) },
-    ],
+    series: series(measured, at, [
+      dots('all RPCs', 'percolator', ({ rpcs }) => some(rpcs)),
+      dots('of reads', 'other', ({ readRpcs }) => some(readRpcs)),
+    ]),
   };
 }
 

@@ -9,11 +9,9 @@ import {
   runExperiment,
   seedOption,
 } from '#harness';
-import { emptyStores, STORES } from '../../harness/stores/empty-stores.ts';
+import { describeStore, emptyStores, STORES } from '../../harness/stores.ts';
 import { ENGINE_OPTIONS } from '../../harness/engine-settings.ts';
-import { describeStore } from '../../harness/stores/index.ts';
-import { benchCrawl, benchTenColumns } from './measure-variants.ts';
-import { variantsOf } from './variants.ts';
+import { benchCrawl, benchTenColumns, variantsOf } from './measure.ts';
 import { findingsOf } from './findings.ts';
 
 const LIMITATIONS = [

@@ -13,10 +13,9 @@ import {
   secondsOption,
   storeOption,
 } from '#harness';
-import { checkStoreName, describeStore, provideStore } from '../../harness/stores/index.ts';
+import { checkStoreName, describeStore, provideStore } from '../../harness/stores.ts';
 import { ENGINE_OPTIONS, engineValuesOf } from '../../harness/engine-settings.ts';
-import { findingsOf } from './findings.ts';
-import { measureNotifications } from './measure.ts';
+import { findingsOf, measureNotifications } from './measure.ts';
 
 /** At 2 writes a second, a minute is what a 99th percentile needs. */
 const SIZES = {
@@ -38,6 +37,8 @@ await runExperiment(
     description:
       'Measures the time from a write to the run of its observer, in an open loop with oracle, writer and worker ' +
       'in separate processes, and the cost of the worker while there are no writes.',
+    isOnOneHost:
+      'takes the beginning and the end of a latency in two processes, by the clock of this machine that they share',
     sizes: SIZES,
     options: {
       store: storeOption(),

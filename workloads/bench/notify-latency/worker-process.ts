@@ -6,13 +6,19 @@ import { type Observer, systemClock, unreachable } from '#engine';
 import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
 import { openDatabase, serve, tellParent } from '../../harness/processes/index.ts';
 import { settingsOf } from '../../harness/engine-settings.ts';
-import type { CpuReport, RunsReport, ProcessOptions, ToWorker } from './messages.ts';
-import { COLUMN, TABLE } from './table.ts';
+import {
+  COLUMN,
+  type CpuReport,
+  type NotifyOptions,
+  type RunsReport,
+  TABLE,
+  type ToWorker,
+} from './measure.ts';
 
 /** Runs in flight of all scanners together; 64 is a worker's default. */
 const RUNS_IN_FLIGHT = 64;
 
-await serve<ToWorker>(async ({ place, engine }: ProcessOptions) => {
+await serve<ToWorker>(async ({ place, engine }: NotifyOptions) => {
   const { percolator, rangeLocks, close } = await openDatabase(place, settingsOf(engine));
   const runs = new Map<number, number>();
   const observer: Observer = {

@@ -2,22 +2,26 @@
  * The writer of bench:notify-latency as a process: writes observed cells on schedule, and reports
  * when each was committed.
  */
-import { generate } from '../../harness/load/generator.ts';
+import { dueUs, generate, type Schedule } from '../../harness/load/schedule.ts';
 import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
-import { dueUs, type Schedule } from '../../harness/load/schedule.ts';
 import { openDatabase, serve, tellParent } from '../../harness/processes/index.ts';
 import { settingsOf } from '../../harness/engine-settings.ts';
-import type { ProcessOptions, Write, WriteTimes, WritesReport } from './messages.ts';
-import { cellOf } from './table.ts';
+import {
+  cellOf,
+  type NotifyOptions,
+  type WriteMessage,
+  type WritesReport,
+  type WriteTimes,
+} from './measure.ts';
 
 /** Lead time before the first write, so that the start does not count as lateness. */
 const AHEAD_US = 10_000;
 
-await serve<Write>(async ({ place, engine }: ProcessOptions) => {
+await serve<WriteMessage>(async ({ place, engine }: NotifyOptions) => {
   const { percolator, close } = await openDatabase(place, settingsOf(engine));
   const stopping = new AbortController();
 
-  const write = async ({ first, writes, perSecond }: Write): Promise<void> => {
+  const write = async ({ first, writes, perSecond }: WriteMessage): Promise<void> => {
     const schedule: Schedule = {
       first,
       warmupDocuments: 0,

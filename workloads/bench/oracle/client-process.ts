@@ -6,10 +6,11 @@
  * measures its latency. It does not matter which one, because all callers of a batch are answered
  * in one turn. Every caller checks that its timestamps increase.
  */
-import { argv } from 'node:process';
-import { getOneMessage, sendMessage } from 'execa';
+import { encodeIntoCompressedBase64 } from 'hdr-histogram-js';
 import { connectOracle, type TimestampOracle } from '#engine';
-import type { ClientOptions, ClientReady, ClientResult } from './messages.ts';
+import { createLatencyHistogram, type Histogram } from '#results';
+import { serve, tellParent } from '../../harness/processes/index.ts';
+import type { CallersOptions, CallersResult } from './measure.ts';
 
 const CALLERS_PER_CLOCK = 64;
 
@@ -19,33 +20,30 @@ interface CallersState {
   smallest: number;
   largest: number;
   isOver: boolean;
-  readonly latencies: Map<number, number>;
+  readonly latencies: Histogram;
 }
 
-// A ctrl-C at a terminal reaches this process, too; only the parent handles it, and ends this one.
-process.on('SIGINT', () => {});
-const options = JSON.parse(argv[2] ?? '') as ClientOptions;
-const { address, warmUpSeconds, seconds } = options;
-const oracle = connectOracle({ addresses: [address] });
-await oracle.next();
-await sendMessage({ kind: 'connected' } satisfies ClientReady);
-await getOneMessage();
-await measure(oracle, options.callers, warmUpSeconds);
-await sendMessage(await measure(oracle, options.callers, seconds));
-await oracle.close();
-process.disconnect();
+await serve<'begin'>(async (options: CallersOptions) => {
+  const oracle = connectOracle({ addresses: [options.address] });
+  await oracle.next();
+  const answer = async (): Promise<void> => {
+    await measure(oracle, options.callers, options.warmUpSeconds);
+    tellParent(await measure(oracle, options.callers, options.seconds));
+  };
+  return { onMessage: () => void answer(), stop: () => oracle.close() };
+});
 
 async function measure(
   asked: TimestampOracle,
   callers: number,
   forSeconds: number,
-): Promise<ClientResult> {
+): Promise<CallersResult> {
   const shared: CallersState = {
     timestamps: 0,
     smallest: Infinity,
     largest: 0,
     isOver: false,
-    latencies: new Map(),
+    latencies: createLatencyHistogram(),
   };
   const startedMs = performance.now();
   const startedCpu = process.cpuUsage();
@@ -59,13 +57,12 @@ async function measure(
   );
   const { user, system } = process.cpuUsage(startedCpu);
   return {
-    kind: 'measured',
     timestamps: shared.timestamps,
     smallest: shared.smallest,
     largest: shared.largest,
     wallMs: performance.now() - startedMs,
     cpuMs: (user + system) / 1_000,
-    latencies: [...shared.latencies],
+    latencies: encodeIntoCompressedBase64(shared.latencies),
   };
 }
 
@@ -88,8 +85,7 @@ async function callWithClock(asked: TimestampOracle, shared: CallersState): Prom
   while (!shared.isOver) {
     const startedMs = performance.now();
     const timestamp = await asked.next();
-    const microseconds = Math.round((performance.now() - startedMs) * 1_000);
-    latencies.set(microseconds, (latencies.get(microseconds) ?? 0) + 1);
+    latencies.recordValue(Math.round((performance.now() - startedMs) * 1_000));
     last = later(timestamp, last);
     shared.timestamps++;
   }

@@ -3,7 +3,7 @@
  * awaits it. The paper's oracle: "around 2 million timestamps per second from a single
  * machine" (section 2.3).
  *
- * 1. One server process, as in production: it serves timestamps from memory under a lease, and its
+ * 1. One oracle process, as in production: it serves timestamps from memory under a lease, and its
  *    ranges are durable.
  * 2. For each number of client processes: connect, warm up, and let all callers ask, await and ask
  *    again. A client has one request in flight at a time; its callers' later requests wait for the
@@ -13,7 +13,6 @@
  * Every caller checks that its timestamps increase, and all together must not have received more
  * than the oracle advanced by. Latency is that of every 64th caller, from request to answer.
  */
-import { execaNode } from 'execa';
 import {
   counted,
   integer,
@@ -25,11 +24,9 @@ import {
   warmUpOption,
 } from '#harness';
 import { type FindingsParts, UsageError } from '#results';
-import { findingsOf } from './findings.ts';
-import { type Load, measurePoint, type Point } from './measure.ts';
-import type { ServerReady } from './messages.ts';
+import { Crew, startOracle } from '../../harness/processes/index.ts';
+import { findingsOf, measurePoint, type OracleLoad, type OraclePoint } from './measure.ts';
 
-const SERVER = new URL('server-process.ts', import.meta.url);
 const FEW_CALLERS = 100;
 /** Time to start the processes of a point, and to connect. */
 const START_SECONDS = 1;
@@ -48,6 +45,7 @@ await runExperiment(
     description:
       'Measures how many timestamps per second an oracle process serves to callers in client processes, ' +
       'and how long each caller waits.',
+    isOnOneHost: 'measures an oracle whose store is a folder of this machine',
     sizes: SIZES,
     options: {
       clients: integerList({
@@ -97,7 +95,12 @@ await runExperiment(
 );
 
 /** The loads of all points; the one with few callers is the last. */
-function loadsOf({ clients, callers, seconds, warmUp }: (typeof SIZES)['full']): readonly Load[] {
+function loadsOf({
+  clients,
+  callers,
+  seconds,
+  warmUp,
+}: (typeof SIZES)['full']): readonly OracleLoad[] {
   const timing = { seconds, warmUpSeconds: warmUp };
   return [
     ...clients.map((count) => ({ clients: count, callers, ...timing })),
@@ -106,33 +109,25 @@ function loadsOf({ clients, callers, seconds, warmUp }: (typeof SIZES)['full']):
 }
 
 /** An interrupted run may lack the point with few callers, the last one. */
-function foundIn(points: readonly Point[], loads: readonly Load[]): FindingsParts {
+function foundIn(points: readonly OraclePoint[], loads: readonly OracleLoad[]): FindingsParts {
   const last = loads.length - 1;
   return findingsOf(points.slice(0, last), points[last]);
 }
 
 async function measureAll(
-  loads: readonly Load[],
+  loads: readonly OracleLoad[],
   { work, keep, progress, signal }: Measuring,
-): Promise<readonly Point[]> {
-  const server = execaNode(SERVER, [work], {
-    ipc: true,
-    stdio: ['ignore', 'inherit', 'inherit'],
-    reject: false,
-  });
-  try {
-    const { address } = (await server.getOneMessage()) as unknown as ServerReady;
-    progress.phase('measuring', loads.length, 'points');
-    const points: Point[] = [];
-    for (const load of loads) {
-      const measure = () => measurePoint(address, load, signal);
-      points.push(await measureChecked({ keep, signal }, measure));
-      progress.update(points.length);
-      keep(foundIn(points, loads));
-    }
-    return points;
-  } finally {
-    server.kill();
-    await server;
+): Promise<readonly OraclePoint[]> {
+  await using crew = new Crew(signal);
+  const address = await startOracle(crew, { kind: 'embedded', folder: work });
+  progress.phase('measuring', loads.length, 'points');
+  const points: OraclePoint[] = [];
+  for (const load of loads) {
+    const measure = () => measurePoint(crew, address, load);
+    points.push(await measureChecked({ keep, signal }, measure));
+    progress.update(points.length);
+    keep(foundIn(points, loads));
   }
+  await crew.stop();
+  return points;
 }

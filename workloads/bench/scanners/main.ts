@@ -24,10 +24,16 @@ import {
   runExperiment,
 } from '#harness';
 import { DATABASE_OPTIONS, settingsOf } from '../../harness/engine-settings.ts';
-import { describeStore } from '../../harness/stores/index.ts';
-import { findingsOf, MEANINGS, mostPerSecond } from './findings.ts';
-import { measurePoint, type Plan, type Point } from './measure.ts';
-import { MODES } from './messages.ts';
+import { describeStore } from '../../harness/stores.ts';
+import {
+  findingsOf,
+  MEANINGS,
+  measurePoint,
+  MODES,
+  mostPerSecond,
+  type ScannersPlan,
+  type ScannersPoint,
+} from './measure.ts';
 
 const SIZES = {
   smoke: { scanners: 2, rows: 60, think: 5, repeats: 1 },
@@ -48,6 +54,7 @@ await runExperiment(
     description:
       'Measures how many dirty rows per second scanners in separate processes clean, ' +
       'without and with the locks and jumps that keep them apart.',
+    isOnOneHost: 'measures scanners on a store that only this machine reaches',
     sizes: SIZES,
     options: {
       scanners: integer({ description: 'scanner processes', min: 1, max: 64 }),
@@ -89,17 +96,17 @@ await runExperiment(
     },
   },
   async ({ think: thinkMs, repeats, ...options }, measuring) => {
-    const plan: Plan = { ...options, thinkMs, engine: settingsOf(options) };
+    const plan: ScannersPlan = { ...options, thinkMs, engine: settingsOf(options) };
     return findingsOf(plan, await measureInTurns(plan, repeats, measuring));
   },
 );
 
 async function measureInTurns(
-  plan: Plan,
+  plan: ScannersPlan,
   repeats: number,
   { keep, progress, signal, work }: Measuring,
-): Promise<readonly Point[]> {
-  const points: Point[] = [];
+): Promise<readonly ScannersPoint[]> {
+  const points: ScannersPoint[] = [];
   for (let repeat = 1; repeat <= repeats; repeat++) {
     for (const mode of MODES) {
       progress.phase(`${MEANINGS[mode]}, ${repeat} of ${repeats}`, plan.rows, 'rows');

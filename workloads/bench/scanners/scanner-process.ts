@@ -14,11 +14,11 @@ import { serve, tellParent } from '../../harness/processes/index.ts';
 import {
   type BeginMessage,
   COLUMN,
-  type Counts,
+  type ScannerCounts,
   READ_COLUMN,
   type ScannerOptions,
   TABLE,
-} from './messages.ts';
+} from './measure.ts';
 
 const COUNTS_MS = 20;
 /** The same for all modes; by default, scanners without locks read more rows at a time. */
@@ -29,7 +29,7 @@ await serve<BeginMessage>(async (options: ScannerOptions) => {
   const store = await openStore(place.store);
   const oracle = connectOracle({ addresses: place.oracles });
   const local = localProcesses(String(entropySeed()));
-  const service = connectLockService({ address: place.lockService, local });
+  const service = connectLockService({ addresses: [place.lockService], local });
   const percolator = await openPercolator({ store, oracle, liveness: service, ...engine });
   const counts = { begun: 0 };
   let worker: Worker | undefined;
@@ -76,7 +76,12 @@ async function tellForever(
 ): Promise<void> {
   while (!signal.aborted) {
     const { runs: committed, meetings } = worker.counters;
-    tellParent({ kind: 'counts', begun: counts.begun, committed, meetings } satisfies Counts);
+    tellParent({
+      kind: 'counts',
+      begun: counts.begun,
+      committed,
+      meetings,
+    } satisfies ScannerCounts);
     await systemClock.sleep(COUNTS_MS, signal);
   }
 }

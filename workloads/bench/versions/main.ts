@@ -12,22 +12,11 @@
  * Every value read is checked; if one is wrong there are no numbers. The result is accepted if,
  * with the collector, the median read of the rewritten cell takes at most twice as long.
  */
-import {
-  type CellAddress,
-  createRandom,
-  openPercolator,
-  type Percolator,
-  type Random,
-} from '#engine';
-import { counted, integer, type Measuring, runExperiment, seedOption } from '#harness';
+import { openPercolator } from '#engine';
+import { counted, integer, runExperiment, seedOption } from '#harness';
 import { DATABASE_OPTIONS, settingsOf } from '../../harness/engine-settings.ts';
-import { describeStore } from '../../harness/stores/index.ts';
-import { type VersionsResult, findingsOf, type Outcome } from './findings.ts';
-import { readInTurns } from './read-in-turns.ts';
-
-const TABLE = 'versions';
-const ONCE: CellAddress = { table: TABLE, row: 'written-once', column: 'value' };
-const OFTEN: CellAddress = { table: TABLE, row: 'rewritten', column: 'value' };
+import { describeStore } from '../../harness/stores.ts';
+import { findingsOf, measureVersions } from './measure.ts';
 
 const SIZES = {
   smoke: { versions: 300, reads: 200, messageLifetime: 20 },
@@ -96,66 +85,6 @@ await runExperiment(
     // Durability does not matter here, and waiting for the disk is not measured.
     const options = { folder: measuring.work, fsync: false, ...settingsOf(settings) };
     await using percolator = await openPercolator(options);
-    return findingsOf(await measure(percolator, settings, measuring), settings);
+    return findingsOf(await measureVersions(percolator, settings, measuring), settings);
   },
 );
-
-type Settings = (typeof SIZES)['full'] & { readonly valueBytes: number; readonly seed: number };
-
-/** @throws if the run is interrupted */
-async function measure(
-  percolator: Percolator,
-  settings: Settings,
-  { progress, signal }: Measuring,
-): Promise<VersionsResult> {
-  const random = createRandom(settings.seed);
-  const { versions, reads, messageLifetime: messageLifetimeMs } = settings;
-  /** Resolves to the value that it wrote last. */
-  const rewrite = async (): Promise<Uint8Array> => {
-    let last: Uint8Array = Buffer.alloc(0);
-    progress.phase('rewriting the cell', versions, 'versions');
-    for (let i = 1; i <= versions && !signal.aborted; i++) {
-      last = valueOf(random, settings);
-      await write(percolator, OFTEN, last);
-      if (i % 100 === 0) progress.update(i);
-    }
-    return last;
-  };
-  const read = async (once: Uint8Array, often: Uint8Array): Promise<Outcome> => {
-    progress.phase('reading both cells in turns', reads, 'reads');
-    const onProgress = (done: number): void => progress.update(done);
-    const cells = { once: { cell: ONCE, value: once }, often: { cell: OFTEN, value: often } };
-    const times = await readInTurns(percolator, cells, { reads, random, signal, onProgress });
-    return { versions: await versionsOf(percolator), times };
-  };
-  await percolator.createTable(TABLE);
-  const once = valueOf(random, settings);
-  await write(percolator, ONCE, once);
-  const without = await read(once, await rewrite());
-
-  await using collector = percolator.startCollector({ messageLifetimeMs });
-  const last = await rewrite();
-  const enough = collector.counters.cycles + 2; // The first may have begun before the last write.
-  progress.phase('waiting for the collector', 1, 'cycles');
-  while (collector.counters.cycles < enough && !signal.aborted) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  const collected = await read(once, last);
-  signal.throwIfAborted();
-  return { without, collected };
-}
-
-async function write(percolator: Percolator, cell: CellAddress, value: Uint8Array): Promise<void> {
-  await percolator.transact(async (transaction) => {
-    transaction.set(cell, value);
-  });
-}
-
-function valueOf(random: Random, { valueBytes }: Settings): Uint8Array {
-  return Buffer.from(Array.from({ length: valueBytes }, () => random.integer(0, 255)));
-}
-
-async function versionsOf({ store }: Percolator): Promise<number> {
-  const row = await store.readRow(TABLE, OFTEN.row, [{ family: 'cells', suffix: ':write' }]);
-  return row?.cells.length ?? 0;
-}

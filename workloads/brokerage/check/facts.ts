@@ -2,36 +2,36 @@
  * The input of the checks: the rows that trades write or refer to, collected once, so that every
  * condition is a plain loop. It works with the tables of any system.
  */
-import type { Row, TableReader } from '../model/index.ts';
+import type { TableReader, TableRow } from '../model/tables.ts';
 
 /** A trade and the rows that belong to it. */
 export interface TradeFacts {
-  readonly trade: Row<'trade'>;
+  readonly trade: TableRow<'trade'>;
   readonly statuses: readonly string[];
-  readonly settlement: Row<'settlement'> | undefined;
-  readonly cash: Row<'cash_transaction'> | undefined;
-  readonly request: Row<'trade_request'> | undefined;
+  readonly settlement: TableRow<'settlement'> | undefined;
+  readonly cash: TableRow<'cash_transaction'> | undefined;
+  readonly request: TableRow<'trade_request'> | undefined;
 }
 
 export interface Facts {
   readonly trades: ReadonlyMap<number, TradeFacts>;
   /** Rows whose trade does not exist, by table. */
   readonly orphans: readonly { readonly table: string; readonly tradeId: number }[];
-  readonly accounts: ReadonlyMap<number, Row<'customer_account'>>;
-  readonly brokers: readonly Row<'broker'>[];
-  readonly holdings: readonly Row<'holding'>[];
-  readonly positions: readonly Row<'holding_summary'>[];
-  readonly lotHistory: readonly Row<'holding_history'>[];
-  readonly tradeTypes: ReadonlyMap<string, Row<'trade_type'>>;
+  readonly accounts: ReadonlyMap<number, TableRow<'customer_account'>>;
+  readonly brokers: readonly TableRow<'broker'>[];
+  readonly holdings: readonly TableRow<'holding'>[];
+  readonly positions: readonly TableRow<'holding_summary'>[];
+  readonly lotHistory: readonly TableRow<'holding_history'>[];
+  readonly tradeTypes: ReadonlyMap<string, TableRow<'trade_type'>>;
   readonly settlements: number;
 }
 
 interface UnfinishedFacts {
-  readonly trade: Row<'trade'>;
+  readonly trade: TableRow<'trade'>;
   readonly statuses: string[];
-  settlement: Row<'settlement'> | undefined;
-  cash: Row<'cash_transaction'> | undefined;
-  request: Row<'trade_request'> | undefined;
+  settlement: TableRow<'settlement'> | undefined;
+  cash: TableRow<'cash_transaction'> | undefined;
+  request: TableRow<'trade_request'> | undefined;
 }
 
 export async function gatherFacts(tables: TableReader): Promise<Facts> {
@@ -76,14 +76,53 @@ export async function gatherFacts(tables: TableReader): Promise<Facts> {
 }
 
 /** Positive for a buy, negative for a sale. */
-export function signedQuantity({ tradeTypes }: Facts, { t_tt_id, t_qty }: Row<'trade'>): number {
+export function signedQuantity(
+  { tradeTypes }: Facts,
+  { t_tt_id, t_qty }: TableRow<'trade'>,
+): number {
   return tradeTypes.get(t_tt_id)?.tt_is_sell === true ? -t_qty : t_qty;
 }
 
-export function isCompleted({ t_st_id }: Row<'trade'>): boolean {
+export function isCompleted({ t_st_id }: TableRow<'trade'>): boolean {
   return t_st_id === 'CMPT';
 }
 
 async function collect<R>(rows: AsyncIterable<R>): Promise<readonly R[]> {
   return Array.fromAsync(rows);
+}
+
+export type Condition =
+  | 'broker trades'
+  | 'broker commission'
+  | 'positions are their lots'
+  | 'positions are their trades'
+  | 'lots are their history'
+  | 'trades have moved lots'
+  | 'trade status'
+  | 'settlements'
+  | 'balances'
+  | 'acknowledged trades'
+  | 'index entries';
+
+/** The result of a check: a sentence about a row, and the condition that it breaks. */
+export interface BrokenCondition {
+  readonly condition: Condition;
+  readonly message: string;
+}
+
+/** Sums of numbers by key; a key without numbers has the sum 0. */
+export class Sums<K> {
+  readonly #sums = new Map<K, number>();
+
+  add(key: K, amount: number): void {
+    this.#sums.set(key, (this.#sums.get(key) ?? 0) + amount);
+  }
+
+  of(key: K): number {
+    return this.#sums.get(key) ?? 0;
+  }
+
+  keys(): Iterable<K> {
+    return this.#sums.keys();
+  }
 }

@@ -11,10 +11,12 @@
  * Users have no think time or typing time: they keep the brokerage busy.
  */
 import type { Clock, Random } from '#engine';
-import type { Brokerage, Population } from '../model/index.ts';
-import { type CustomerRange, CustomerInputs, type TransactionRequest } from './inputs/index.ts';
+import type { Brokerage } from '../transactions/index.ts';
+import type { Population } from '../model/population.ts';
+import type { CustomerRange } from './draws.ts';
+import { CustomerInputs, type TransactionRequest } from './inputs.ts';
 import { MarketExchange } from './market-exchange.ts';
-import { type Interval, Recorder, type Records } from './recorder.ts';
+import { type Interval, Recorder, type TransactionRecords } from './recorder.ts';
 
 export interface CustomerEmulatorOptions {
   readonly clock: Clock;
@@ -33,7 +35,7 @@ export interface CustomerEmulatorOptions {
   readonly inFlightMax?: number | undefined;
 }
 
-export type Load =
+export type CustomerLoad =
   | {
       readonly kind: 'paced';
       /** Customers' transactions; there is one Trade-Result for 8.9 of them. */
@@ -47,7 +49,7 @@ export type Load =
   | { readonly kind: 'unpaced'; readonly users: number };
 
 export interface EmulatedRun extends Interval {
-  readonly load: Load;
+  readonly load: CustomerLoad;
   readonly beginMs: number;
   /** Whether this client runs Data-Maintenance; one client does it for all. */
   readonly hasMaintenance: boolean;
@@ -55,7 +57,7 @@ export interface EmulatedRun extends Interval {
 }
 
 export interface EmulatorResult {
-  readonly records: Records;
+  readonly records: TransactionRecords;
   /**
    * Customers' transactions that were due and had not ended, at either end of the measured
    * interval.
@@ -153,7 +155,7 @@ export class CustomerEmulator {
   /** Each transaction has its own scheduled moment, regardless of earlier ones. */
   async #pace(
     { beginMs, toMs, signal }: EmulatedRun,
-    { perSecond, phase }: Extract<Load, { readonly kind: 'paced' }>,
+    { perSecond, phase }: Extract<CustomerLoad, { readonly kind: 'paced' }>,
   ): Promise<void> {
     const { clock, inFlightMax = IN_FLIGHT_MAX } = this.#options;
     const gapMs = 1_000 / perSecond;
@@ -172,7 +174,7 @@ export class CustomerEmulator {
 
   async #users(
     { toMs, signal }: EmulatedRun,
-    { users }: Extract<Load, { readonly kind: 'unpaced' }>,
+    { users }: Extract<CustomerLoad, { readonly kind: 'unpaced' }>,
   ): Promise<void> {
     const { clock } = this.#options;
     const user = async (): Promise<void> => {

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRandom } from '#engine';
 import { VirtualClock } from '#engine/testing';
-import type { MarketFeedInput, Roster, TradeResultInput, TriggeredOrder } from '../model/index.ts';
-import { createMarket } from '../population/market.ts';
+import type { MarketFeedInput, TriggeredOrder } from '../transactions/market-feed.ts';
+import type { Roster } from '../model/population.ts';
+import type { TradeResultInput } from '../transactions/trade-result.ts';
+import { createMarket } from '../population/market-rows.ts';
 import { MarketExchange, type SubmittedOrder, TICKER_ENTRIES } from './market-exchange.ts';
 
 const PERIOD_MS = 60_000;
@@ -14,7 +16,7 @@ const market = createMarket(PERIOD_MS);
 const symbols = Array.from({ length: SECURITIES }, (_, i) => `S${i}`);
 const roster = { securities: SECURITIES, symbol: (i: number) => symbols[i] } as unknown as Roster;
 
-interface Scene {
+interface ExchangeScene {
   readonly clock: VirtualClock;
   readonly exchange: MarketExchange;
   readonly results: { readonly input: TradeResultInput; readonly atMs: number }[];
@@ -23,7 +25,7 @@ interface Scene {
   readonly triggers: TriggeredOrder[][];
 }
 
-function open({ resultMs = 0, seed = 1 } = {}): Scene {
+function open({ resultMs = 0, seed = 1 } = {}): ExchangeScene {
   const clock = new VirtualClock();
   const results: { input: TradeResultInput; atMs: number }[] = [];
   const feeds: { input: MarketFeedInput; atMs: number }[] = [];
@@ -53,7 +55,11 @@ function order(tradeTypeId: string, price = 0, security = 0): SubmittedOrder {
 }
 
 /** Submits the orders and advances the clock, by default by 30 s: enough for market orders. */
-async function after(scene: Scene, orders: readonly SubmittedOrder[], ms = 30_000): Promise<void> {
+async function after(
+  scene: ExchangeScene,
+  orders: readonly SubmittedOrder[],
+  ms = 30_000,
+): Promise<void> {
   for (const one of orders) scene.exchange.submit(one);
   await scene.clock.advance(ms);
 }

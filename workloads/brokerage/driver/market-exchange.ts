@@ -17,11 +17,11 @@ import { assert, type Clock, type Random } from '#engine';
 import type {
   MarketFeedInput,
   MarketFeedResult,
-  Population,
   TickerEntry,
-  TradeResultInput,
   TriggeredOrder,
-} from '../model/index.ts';
+} from '../transactions/market-feed.ts';
+import type { Population } from '../model/population.ts';
+import type { TradeResultInput } from '../transactions/trade-result.ts';
 
 export interface MarketExchangeOptions {
   readonly clock: Clock;

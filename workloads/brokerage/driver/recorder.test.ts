@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { VirtualClock } from '#engine/testing';
-import { FakeBrokerage } from './fake-brokerage.ts';
+import { FakeBrokerage } from './fake-brokerage.fixture.ts';
 import { Recorder } from './recorder.ts';
 
 test('a response time counts from the due moment, or from the beginning if that was earlier', async () => {

@@ -15,7 +15,7 @@ import {
   type Results,
   TRANSACTIONS,
   type TransactionType,
-} from '../model/index.ts';
+} from '../transactions/index.ts';
 
 export interface TypeRecord {
   /** Includes intended roll-backs. */
@@ -31,7 +31,7 @@ export interface TypeRecord {
   readonly histogram: Histogram;
 }
 
-export type Records = Readonly<Record<TransactionType, TypeRecord>>;
+export type TransactionRecords = Readonly<Record<TransactionType, TypeRecord>>;
 
 /** Times of the clock. */
 export interface Interval {
@@ -43,7 +43,7 @@ export class Recorder {
   readonly #clock: Clock;
   readonly #brokerage: Brokerage;
   #interval: Interval = { fromMs: 0, toMs: 0 };
-  #records: Records = emptyRecords();
+  #records: TransactionRecords = emptyRecords();
   /** Since the beginning. */
   #firstFailure: string | null = null;
   #tradeResults = 0;
@@ -53,7 +53,7 @@ export class Recorder {
     this.#brokerage = brokerage;
   }
 
-  get records(): Records {
+  get records(): TransactionRecords {
     return this.#records;
   }
 
@@ -111,7 +111,7 @@ export class Recorder {
   }
 }
 
-function emptyRecords(): Records {
+function emptyRecords(): TransactionRecords {
   const types = Object.keys(TRANSACTIONS) as readonly TransactionType[];
   const empty = (): TypeRecord => ({
     ended: 0,
@@ -121,7 +121,7 @@ function emptyRecords(): Records {
     failed: 0,
     histogram: createLatencyHistogram(),
   });
-  return Object.fromEntries(types.map((type) => [type, empty()])) as Records;
+  return Object.fromEntries(types.map((type) => [type, empty()])) as TransactionRecords;
 }
 
 /** Only a Trade-Order can be rolled back. */

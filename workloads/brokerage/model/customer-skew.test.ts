@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom } from '#engine';
-import { activityOf, drawCustomer, rankOf, tierOf } from './index.ts';
+import { activityOf, drawCustomer, rankOf, tierOf } from './customer-skew.ts';
 
 const UNIT = 1_000;
 const indexes = Array.from({ length: UNIT }, (_, i) => i);

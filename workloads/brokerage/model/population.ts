@@ -5,7 +5,7 @@
  * of customers, accounts and trades are above 2^32, so that no system can keep them in 32 bits.
  */
 import type { Scale } from './scale.ts';
-import type { Row, TableName } from './tables.ts';
+import type { TableRow, TableName } from './tables.ts';
 
 export interface Population {
   readonly scale: Scale;
@@ -13,7 +13,7 @@ export interface Population {
   readonly roster: Roster;
   readonly market: Market;
   /** Generates the rows of a table in the order of the primary key; may be called again. */
-  rows<T extends TableName>(table: T): Iterable<Row<T>>;
+  rows<T extends TableName>(table: T): Iterable<TableRow<T>>;
 }
 
 /** The things that exist: numbers, short lists and pure functions. */
@@ -29,14 +29,14 @@ export interface Roster {
   /** Days for which DAILY_MARKET has rows, oldest first. */
   readonly marketDays: readonly number[];
 
-  readonly customer: (index: number) => Row<'customer'>;
+  readonly customer: (index: number) => TableRow<'customer'>;
   readonly customerId: (index: number) => number;
   /** 1, 2 or 3: a fifth, three fifths and a fifth of each thousand customers. */
   readonly tier: (customerIndex: number) => number;
   /** The ids of the customer's accounts, in order. */
   readonly accountIds: (customerIndex: number) => readonly number[];
   /** The persons that may trade on the account, the owner first (ap_acl '0000'). */
-  readonly permissions: (accountId: number) => readonly Row<'account_permission'>[];
+  readonly permissions: (accountId: number) => readonly TableRow<'account_permission'>[];
   /** Indexes of the securities that the account trades in. */
   readonly basket: (accountId: number) => readonly number[];
   readonly brokerName: (index: number) => string;

@@ -26,6 +26,12 @@ export interface Scale {
    * before the end of the initial trades: 32 h in the specification.
    */
   readonly backOffMs: number;
+  /**
+   * Companies and securities, as a multiple of what the specification has for these customers.
+   * Default 1. Customers who trade more often than the specification's need more, or the
+   * Market-Feeds of so few securities wait for each other.
+   */
+  readonly listings?: number;
 }
 
 const HOUR_MS = 3_600_000;
@@ -58,7 +64,7 @@ export const SCALES: Sizes<Scale> = {
 };
 
 /** The counts that follow from the scale (2.6.1). */
-export interface Counts {
+export interface BrokerageCounts {
   readonly customers: number;
   readonly brokers: number;
   readonly companies: number;
@@ -70,12 +76,12 @@ export interface Counts {
 /** Of one customer: one in 500 seconds, 8 hours a day. */
 const TRADES_PER_DAY = 57.6;
 
-export function countsOf({ customers, initialTradeDays }: Scale): Counts {
+export function countsOf({ customers, initialTradeDays, listings = 1 }: Scale): BrokerageCounts {
   return {
     customers,
     brokers: customers / 100,
-    companies: customers / 2,
-    securities: Math.floor(customers * 0.685),
+    companies: (listings * customers) / 2,
+    securities: Math.floor(listings * customers * 0.685),
     tradeIds: Math.round(initialTradeDays * TRADES_PER_DAY * customers),
   };
 }

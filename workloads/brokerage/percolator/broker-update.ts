@@ -19,7 +19,7 @@ import {
   type Transaction,
   unreachable,
 } from '#engine';
-import type { BrokerUpdate } from '../model/index.ts';
+import type { BrokerUpdate } from '../model/trading-rules.ts';
 import { encodeKey, keyRange } from './encoding.ts';
 import { RowWriter } from './rows.ts';
 

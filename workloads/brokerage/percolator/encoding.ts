@@ -11,9 +11,40 @@
  * A value is the row's columns in the order of its description, as JSON: short, legible, and parsed
  * by native code.
  */
-import { assert } from '#engine';
-import { describe, type Row, type TableName } from '../model/index.ts';
-import { ParsedOnce } from './parsed-once.ts';
+import { assert, textOf } from '#engine';
+import { describe, type TableName, type TableRow } from '../model/tables.ts';
+
+/**
+ * Values that many transactions read and few change, such as the prices of securities, by their
+ * text: equal bytes are parsed once, and all readers share the object. This saves no reads of the
+ * store.
+ */
+export class ParsedOnce<V extends object> {
+  readonly #parse: (text: string) => V;
+  readonly #most: number;
+  readonly #parsed = new Map<string, V>();
+
+  /**
+   * @param most maximum number of texts; when it is reached, all are forgotten, because those still
+   * in use return soon
+   */
+  constructor(parse: (text: string) => V, most: number) {
+    this.#parse = parse;
+    this.#most = most;
+  }
+
+  /** The object is frozen, because callers share it. */
+  of(text: string): V {
+    return this.#parsed.get(text) ?? this.#add(text);
+  }
+
+  #add(text: string): V {
+    const parsed = Object.freeze(this.#parse(text));
+    if (this.#parsed.size >= this.#most) this.#parsed.clear();
+    this.#parsed.set(text, parsed);
+    return parsed;
+  }
+}
 
 export type KeyPart = number | string;
 
@@ -58,39 +89,42 @@ export function keyRange(
   };
 }
 
-export function encodeRow<T extends TableName>(table: T, row: Row<T>): Buffer {
+export function encodeRow<T extends TableName>(table: T, row: TableRow<T>): Buffer {
   return Buffer.from(JSON.stringify(valuesOf(table, row)));
 }
 
-export function decodeRow<T extends TableName>(table: T, value: Buffer): Row<T> {
-  const text = value.toString();
-  return (OFTEN_READ.get(table)?.of(text) as Row<T> | undefined) ?? parseRow(table, text);
+export function decodeRow<T extends TableName>(table: T, value: Uint8Array): TableRow<T> {
+  const text = textOf(value);
+  return (OFTEN_READ.get(table)?.of(text) as TableRow<T> | undefined) ?? parseRow(table, text);
 }
 
-function parseRow<T extends TableName>(table: T, text: string): Row<T> {
+function parseRow<T extends TableName>(table: T, text: string): TableRow<T> {
   return rowOf(table, JSON.parse(text) as readonly unknown[]);
 }
 
 /** Rows that share a cell. */
-export function encodeRows<T extends TableName>(table: T, rows: readonly Row<T>[]): Buffer {
+export function encodeRows<T extends TableName>(table: T, rows: readonly TableRow<T>[]): Buffer {
   return Buffer.from(JSON.stringify(rows.map((row) => valuesOf(table, row))));
 }
 
-export function decodeRows<T extends TableName>(table: T, value: Buffer): readonly Row<T>[] {
-  const rows = JSON.parse(value.toString()) as readonly (readonly unknown[])[];
+export function decodeRows<T extends TableName>(
+  table: T,
+  value: Uint8Array,
+): readonly TableRow<T>[] {
+  const rows = JSON.parse(textOf(value)) as readonly (readonly unknown[])[];
   return rows.map((values) => rowOf<T>(table, values));
 }
 
 /** An entry of an index, and the key of the row that it refers to. */
-export type Entry = readonly [key: string, row: string];
+export type IndexEntry = readonly [key: string, row: string];
 
 /** Entries that share a cell, in their order. */
-export function encodeEntries(entries: readonly Entry[]): Buffer {
+export function encodeEntries(entries: readonly IndexEntry[]): Buffer {
   return Buffer.from(JSON.stringify(entries));
 }
 
-export function decodeEntries(value: Buffer): readonly Entry[] {
-  return JSON.parse(value.toString()) as readonly Entry[];
+export function decodeEntries(value: Uint8Array): readonly IndexEntry[] {
+  return JSON.parse(textOf(value)) as readonly IndexEntry[];
 }
 
 /** Prices by symbol. */
@@ -100,8 +134,8 @@ export function encodePrices(prices: Prices): Buffer {
   return Buffer.from(JSON.stringify(prices));
 }
 
-export function decodePrices(value: Buffer): Prices {
-  return PRICES.of(value.toString());
+export function decodePrices(value: Uint8Array): Prices {
+  return PRICES.of(textOf(value));
 }
 
 /**
@@ -130,16 +164,16 @@ function columnsOf(table: TableName): readonly string[] {
 }
 
 /** The columns of a row, in the order of its description. */
-export function valuesOf<T extends TableName>(table: T, row: Row<T>): readonly unknown[] {
+export function valuesOf<T extends TableName>(table: T, row: TableRow<T>): readonly unknown[] {
   const values: Record<string, unknown> = row;
   return columnsOf(table).map((column) => values[column]);
 }
 
-export function rowOf<T extends TableName>(table: T, values: readonly unknown[]): Row<T> {
+export function rowOf<T extends TableName>(table: T, values: readonly unknown[]): TableRow<T> {
   const row: Record<string, unknown> = {};
   const columns = columnsOf(table);
   for (let i = 0; i < columns.length; i++) row[columns[i] as string] = values[i];
-  return row as Row<T>;
+  return row as TableRow<T>;
 }
 
 function encodePart(part: KeyPart): string {

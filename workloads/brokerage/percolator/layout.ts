@@ -33,8 +33,8 @@
  *     Broker-Volume              requests of the sector   requests of each broker in the sector
  *     TRADE_TYPE, STATUS_TYPE    a row for each type      copies of it; a reader takes one
  */
-import { assert } from '#engine';
-import { describe, TABLE_NAMES, type Row, type TableName } from '../model/index.ts';
+import { assert, type CellAddress } from '#engine';
+import { describe, TABLE_NAMES, type TableRow, type TableName } from '../model/tables.ts';
 import { countDown, encodeKey, type KeyPart } from './encoding.ts';
 
 /** `small` has fewer reads and writes; in `large` they do not depend on the number of customers. */
@@ -56,10 +56,10 @@ export interface Placement {
 export type TradeRecordTable = 'trade' | 'settlement' | 'cash_transaction' | 'trade_history';
 
 /** A row, together with the columns of other tables that its key contains. */
-export type KeyedRow<T extends TableName> = Row<T> &
+export type KeyedRow<T extends TableName> = TableRow<T> &
   (T extends 'trade_request' ? { readonly [SECTOR]: string } : unknown);
 
-export interface Path {
+export interface AccessPath {
   readonly name: string;
   /** The Percolator table of its index rows. */
   readonly table: string;
@@ -110,7 +110,7 @@ const OWN_PLACEMENTS: { readonly [T in TableName]?: Omit<Placement, 'isGroup'> }
 /** Paths that the row key serves already; the key of a request begins with its sector. */
 const CLUSTERED: ReadonlySet<string> = new Set(['holding.by_position', 'trade_request.by_symbol']);
 /** The requests of a broker in one sector, each with its whole row. Only in the large layout. */
-const BY_BROKER: Path = {
+const BY_BROKER: AccessPath = {
   name: 'by_broker',
   table: 'trade_request.by_broker',
   columns: ['tr_b_id', SECTOR, 'tr_s_symb', 'tr_t_id'].map((name) => ({ name, isDown: false })),
@@ -147,7 +147,7 @@ const PLACEMENTS: ReadonlyMap<TableName, Placement> = new Map(
   }),
 );
 
-const PATHS: ReadonlyMap<TableName, readonly Path[]> = new Map(
+const PATHS: ReadonlyMap<TableName, readonly AccessPath[]> = new Map(
   TABLE_NAMES.map((table) => [table, pathsOfTable(table)]),
 );
 
@@ -168,30 +168,24 @@ export function placementOf(table: TableName): Placement {
   return placement;
 }
 
-export function pathsOf(table: TableName, layout: Layout): readonly Path[] {
+export function pathsOf(table: TableName, layout: Layout): readonly AccessPath[] {
   const paths = PATHS.get(table) ?? [];
   return layout === 'large' && table === 'trade_request' ? [...paths, BY_BROKER] : paths;
 }
 
-export function pathOf(table: TableName, name: string, layout: Layout): Path {
+export function pathOf(table: TableName, name: string, layout: Layout): AccessPath {
   const path = pathsOf(table, layout).find((one) => one.name === name);
   assert(path !== undefined, `${table} is read by ${name}`);
   return path;
 }
 
-export interface Cell {
-  readonly table: string;
-  readonly row: string;
-  readonly column: string;
-}
-
 /** The cell of a row, by the parts of its key. */
-export function cellAt(table: TableName, parts: readonly KeyPart[]): Cell {
+export function cellAt(table: TableName, parts: readonly KeyPart[]): CellAddress {
   const { table: place, column } = placementOf(table);
   return { table: place, row: encodeKey(parts), column };
 }
 
-export function cellOf<T extends TableName>(table: T, row: KeyedRow<T>): Cell {
+export function cellOf<T extends TableName>(table: T, row: KeyedRow<T>): CellAddress {
   const { table: place, key, column } = placementOf(table);
   return { table: place, row: encodeKey(keyParts(row, key)), column };
 }
@@ -202,7 +196,7 @@ export function copiesOf(table: TableName, layout: Layout): number {
 }
 
 /** The cell of one copy of a row: `cell` itself if there is only one copy. */
-export function copyAt(cell: Cell, copy: number, copies: number): Cell {
+export function copyAt(cell: CellAddress, copy: number, copies: number): CellAddress {
   return copies === 1 ? cell : { ...cell, row: encodeKey([cell.row, copy]) };
 }
 
@@ -212,24 +206,24 @@ export function isFirstCopy(row: string, copies: number): boolean {
 
 /** A request, together with the sector of its security, which its key contains. */
 export function underSector(
-  request: Row<'trade_request'>,
+  request: TableRow<'trade_request'>,
   sector: string,
 ): KeyedRow<'trade_request'> {
   return { ...request, [SECTOR]: sector };
 }
 
-export function sectorCell(symbol: string): Cell {
+export function sectorCell(symbol: string): CellAddress {
   return { table: SECTORS, row: encodeKey([symbol]), column: INDEX_COLUMN };
 }
 
-export function closesCell(day: number): Cell {
+export function closesCell(day: number): CellAddress {
   return { table: CLOSES, row: encodeKey([day]), column: INDEX_COLUMN };
 }
 
 /** The key of a row's entry in an index. */
-export function entryKey<T extends TableName>(path: Path, row: Row<T>): string {
+export function entryKey<T extends TableName>(path: AccessPath, row: TableRow<T>): string {
   const values: Readonly<Record<string, unknown>> = row;
-  const part = ({ name, isDown }: Path['columns'][number]): KeyPart => {
+  const part = ({ name, isDown }: AccessPath['columns'][number]): KeyPart => {
     const value = values[name] as KeyPart;
     return isDown ? countDown(value) : value;
   };
@@ -237,7 +231,7 @@ export function entryKey<T extends TableName>(path: Path, row: Row<T>): string {
 }
 
 /** The index row that contains the entry: its key, or the first part of it. */
-export function entryRow(path: Path, key: string): string {
+export function entryRow(path: AccessPath, key: string): string {
   return path.isGroup ? key.slice(0, key.indexOf('/')) : key;
 }
 
@@ -248,7 +242,7 @@ export function percolatorTables(layout: Layout): readonly string[] {
   return [...new Set([...tables, ...indexes, SECTORS, ...(layout === 'small' ? [CLOSES] : [])])];
 }
 
-function pathsOfTable(table: TableName): readonly Path[] {
+function pathsOfTable(table: TableName): readonly AccessPath[] {
   const entries = Object.entries(describe(table).paths);
   return entries
     .map(([name, columns]) => ({

@@ -5,12 +5,13 @@
  * is the order of the storage, which is the fastest. The entries of an index are gathered, sorted,
  * and written after the table's rows. Rows that belong to a trade are loaded with the trade.
  */
-import { openBulkLoader, type BulkLoader, type Percolator } from '#engine';
-import { type Population, type Row, TABLE_NAMES, type TableName } from '../model/index.ts';
+import { assert, type BulkLoader, openBulkLoader, type Percolator } from '#engine';
+import type { Population } from '../model/population.ts';
+import { TABLE_NAMES, type TableName, type TableRow } from '../model/tables.ts';
 import { createBrokerTables } from './broker-update.ts';
-import { closesByDay } from './closes.ts';
-import { encodeEntries, encodePrices, encodeRow, encodeRows } from './encoding.ts';
+import { encodeEntries, encodePrices, encodeRow, encodeRows, type Prices } from './encoding.ts';
 import {
+  type AccessPath,
   cellOf,
   closesCell,
   copiesOf,
@@ -19,19 +20,16 @@ import {
   entryRow,
   INDEX_COLUMN,
   isInTradeRecord,
-  type Layout,
-  type Path,
-  pathsOf,
   type KeyedRow,
+  type Layout,
+  pathsOf,
   percolatorTables,
   placementOf,
   sectorCell,
 } from './layout.ts';
-import { sectorsBySymbol } from './sectors.ts';
-import { encodeTradeRecord, type TradeRecord } from './trade-record.ts';
-import { initialTradeRecords } from './initial-trade-records.ts';
+import { encodeTradeRecord, sortedHistory, type TradeRecord } from './trade-record.ts';
 
-export interface LoadOptions {
+export interface PopulationLoadOptions {
   /** Default `small`. A brokerage is opened with the layout that it was loaded with. */
   readonly layout?: Layout | undefined;
   readonly onProgress?: ((rows: number) => void) | undefined;
@@ -45,7 +43,7 @@ const PIECE_ROWS = 10_000;
 export async function loadPopulation(
   percolator: Percolator,
   population: Population,
-  { layout = 'small', onProgress, signal }: LoadOptions = {},
+  { layout = 'small', onProgress, signal }: PopulationLoadOptions = {},
 ): Promise<number> {
   await createTables(percolator, layout);
   const loader = await openBulkLoader(percolator);
@@ -123,14 +121,14 @@ function rowsOf({ trade, settlement, cash, history }: TradeRecord): readonly unk
 /** The entries of a table's indexes, gathered while its rows are loaded. */
 class Indexes<T extends TableName> {
   readonly #table: T;
-  readonly #indexes: readonly { readonly path: Path; readonly entries: LoadedEntry[] }[];
+  readonly #indexes: readonly { readonly path: AccessPath; readonly entries: LoadedEntry[] }[];
 
   constructor(table: T, layout: Layout) {
     this.#table = table;
     this.#indexes = pathsOf(table, layout).map((path) => ({ path, entries: [] }));
   }
 
-  add(row: Row<T>, value: Buffer): void {
+  add(row: TableRow<T>, value: Buffer): void {
     const { row: to } = cellOf(this.#table, row as KeyedRow<T>);
     for (const { path, entries } of this.#indexes) {
       entries.push([entryKey(path, row), path.isCovering ? value : Buffer.from(to)]);
@@ -168,7 +166,7 @@ type LoadedEntry = readonly [key: string, value: Buffer];
 
 async function loadIndex(
   loader: BulkLoader,
-  path: Path,
+  path: AccessPath,
   entries: readonly LoadedEntry[],
 ): Promise<void> {
   const column = INDEX_COLUMN;
@@ -196,4 +194,77 @@ async function loadGroups(
     await loader.add({ table: place, row, cells: [{ column, value: encodeRows(table, rows) }] });
     rows.forEach(onRow);
   }
+}
+
+/**
+ * The initial trades, each with all rows about it. One pass over four tables, in the order of
+ * trades; the lots come in another order, so they are collected first.
+ */
+function* initialTradeRecords(population: Population): Generator<TradeRecord> {
+  const settlements = new RowsByTrade(population.rows('settlement'), ({ se_t_id }) => se_t_id);
+  const cash = new RowsByTrade(population.rows('cash_transaction'), ({ ct_t_id }) => ct_t_id);
+  const histories = new RowsByTrade(population.rows('trade_history'), ({ th_t_id }) => th_t_id);
+  const changes = Map.groupBy(population.rows('holding_history'), ({ hh_t_id }) => hh_t_id);
+  for (const trade of population.rows('trade')) {
+    const lots = (changes.get(trade.t_id) ?? []).map(({ hh_h_t_id }) => hh_h_t_id);
+    const [settlement] = settlements.of(trade.t_id);
+    const [paid] = cash.of(trade.t_id);
+    yield { trade, settlement, cash: paid, history: sortedHistory(histories.of(trade.t_id)), lots };
+  }
+  for (const rows of [settlements, cash, histories]) assert(rows.isOver, 'every row has its trade');
+}
+
+/** An iterator over rows that come in the order of their trades. */
+class RowsByTrade<R> {
+  readonly #rows: Iterator<R>;
+  readonly #tradeOf: (row: R) => number;
+  #next: IteratorResult<R>;
+
+  constructor(rows: Iterable<R>, tradeOf: (row: R) => number) {
+    this.#rows = rows[Symbol.iterator]();
+    this.#tradeOf = tradeOf;
+    this.#next = this.#rows.next();
+  }
+
+  get isOver(): boolean {
+    return this.#next.done === true;
+  }
+
+  /** Returns the rows of a trade; trades must be requested in order. */
+  of(tradeId: number): readonly R[] {
+    const rows: R[] = [];
+    while (!this.#next.done && this.#tradeOf(this.#next.value) === tradeId) {
+      rows.push(this.#next.value);
+      this.#next = this.#rows.next();
+    }
+    return rows;
+  }
+}
+
+/** The sector's id by symbol, found through the company and that company's industry. */
+export function sectorsBySymbol(
+  securities: Iterable<TableRow<'security'>>,
+  companies: Iterable<TableRow<'company'>>,
+  industries: Iterable<TableRow<'industry'>>,
+): ReadonlyMap<string, string> {
+  const ofIndustry = new Map(Iterator.from(industries).map((one) => [one.in_id, one.in_sc_id]));
+  const ofCompany = new Map(
+    Iterator.from(companies).map((one) => [one.co_id, ofIndustry.get(one.co_in_id) ?? '']),
+  );
+  return new Map(
+    Iterator.from(securities).map((one) => [one.s_symb, ofCompany.get(one.s_co_id) ?? '']),
+  );
+}
+
+/** Returns the closing prices by day, in the order of days; within a day in that of `rows`. */
+export async function closesByDay(
+  rows: Iterable<TableRow<'daily_market'>> | AsyncIterable<TableRow<'daily_market'>>,
+): Promise<ReadonlyMap<number, Prices>> {
+  const days = new Map<number, Record<string, number>>();
+  for await (const { dm_date, dm_s_symb, dm_close } of rows) {
+    const closes = days.get(dm_date) ?? {};
+    closes[dm_s_symb] = dm_close;
+    days.set(dm_date, closes);
+  }
+  return new Map([...days].toSorted(([a], [b]) => a - b));
 }

@@ -2,8 +2,15 @@
  * A transaction as tables of rows: reads by key, scans by key or by access path, and writes that
  * maintain the indexes.
  */
-import { assert, type Reader, type Transaction } from '#engine';
-import { describe, type Row, type TableName } from '../model/index.ts';
+import {
+  assert,
+  type CellAddress,
+  type Percolator,
+  type Reader,
+  textOf,
+  type Transaction,
+} from '#engine';
+import { describe, type TableName, type TableReader, type TableRow } from '../model/tables.ts';
 import {
   countDown,
   decodeEntries,
@@ -19,32 +26,32 @@ import {
   type Prices,
 } from './encoding.ts';
 import {
+  type AccessPath,
   cellAt,
   cellOf,
-  type Cell,
   closesCell,
   copiesOf,
   copyAt,
   entryKey,
-  type TradeRecordTable,
   INDEX_COLUMN,
+  isFirstCopy,
   isInTradeRecord,
-  type Path,
-  pathOf,
-  pathsOf,
   type KeyedRow,
   type Layout,
+  pathOf,
+  pathsOf,
   placementOf,
   sectorCell,
+  type TradeRecordTable,
 } from './layout.ts';
-import { decodeTradeRecord, encodeTradeRecord, type TradeRecord } from './trade-record.ts';
+import { decodeTradeRecord, encodeTradeRecord, rowsIn, type TradeRecord } from './trade-record.ts';
 
 /** Tables whose rows are not part of a trade's cell. */
 type TableOutsideTrades = Exclude<TableName, TradeRecordTable>;
 /** A requested row: its table, and the parts of the key that layout.ts defines. */
 export type RowRequest = readonly [table: TableOutsideTrades, ...key: readonly KeyPart[]];
 type RequestedRows<A extends readonly RowRequest[]> = {
-  readonly [I in keyof A]: Row<A[I][0]> | undefined;
+  readonly [I in keyof A]: TableRow<A[I][0]> | undefined;
 };
 
 export interface ScanBounds {
@@ -73,14 +80,17 @@ export class RowReader {
   }
 
   /** @throws if there is no such row: the caller knows that it exists */
-  async get<T extends TableOutsideTrades>(table: T, ...key: readonly KeyPart[]): Promise<Row<T>> {
+  async get<T extends TableOutsideTrades>(
+    table: T,
+    ...key: readonly KeyPart[]
+  ): Promise<TableRow<T>> {
     return present(await this.find(table, ...key), table, key);
   }
 
   async find<T extends TableOutsideTrades>(
     table: T,
     ...key: readonly KeyPart[]
-  ): Promise<Row<T> | undefined> {
+  ): Promise<TableRow<T> | undefined> {
     const value = await this.#reader.get(this.#cellAt(table, key));
     return value && decodeRow(table, value);
   }
@@ -98,22 +108,22 @@ export class RowReader {
   /** @throws if one of them does not exist */
   async getAll<const A extends readonly RowRequest[]>(
     asked: A,
-  ): Promise<{ readonly [I in keyof A]: Row<A[I][0]> }> {
+  ): Promise<{ readonly [I in keyof A]: TableRow<A[I][0]> }> {
     const rows: readonly unknown[] = await this.findAll(asked);
     return rows.map((row, i) => {
       const [table, ...key] = asked[i] as RowRequest;
       return present(row, table, key);
-    }) as unknown as { readonly [I in keyof A]: Row<A[I][0]> };
+    }) as unknown as { readonly [I in keyof A]: TableRow<A[I][0]> };
   }
 
   /** Rows of one table, by keys of one part each; no key is read twice. */
   async byKey<T extends TableOutsideTrades, K extends KeyPart>(
     table: T,
     keys: Iterable<K>,
-  ): Promise<ReadonlyMap<K, Row<T>>> {
+  ): Promise<ReadonlyMap<K, TableRow<T>>> {
     const distinct = [...new Set(keys)];
     const rows = await this.getAll(distinct.map((key) => [table, key] as const));
-    return new Map(distinct.map((key, i) => [key, rows[i] as Row<T>]));
+    return new Map(distinct.map((key, i) => [key, rows[i] as TableRow<T>]));
   }
 
   /** One for each of `tradeIds`, in their order; undefined where the trade does not exist. */
@@ -167,7 +177,7 @@ export class RowReader {
     const rows = await this.findAll(
       symbols.map((symbol): RowRequest => ['daily_market', symbol, day]),
     );
-    const found = rows.filter((row) => row !== undefined) as readonly Row<'daily_market'>[];
+    const found = rows.filter((row) => row !== undefined) as readonly TableRow<'daily_market'>[];
     return Object.fromEntries(found.map(({ dm_s_symb, dm_close }) => [dm_s_symb, dm_close]));
   }
 
@@ -176,7 +186,7 @@ export class RowReader {
     table: T,
     prefix: readonly KeyPart[],
     bounds: ScanBounds = {},
-  ): Promise<readonly Row<T>[]> {
+  ): Promise<readonly TableRow<T>[]> {
     const { table: place, key, column, isGroup } = placementOf(table);
     const wanted = { ...bounds, prefix, column };
     if (!isGroup) return this.#scanCells(place, wanted, (value) => decodeRow(table, value));
@@ -191,7 +201,7 @@ export class RowReader {
     pathName: string,
     prefix: readonly KeyPart[],
     bounds: ScanBounds = {},
-  ): Promise<readonly Row<T>[]> {
+  ): Promise<readonly TableRow<T>[]> {
     const path = pathOf(table, pathName, this.layout);
     const wanted = { ...bounds, ...pathBounds(path, prefix, bounds), prefix };
     if (path.isCovering) {
@@ -201,7 +211,7 @@ export class RowReader {
     assert(!isInTradeRecord(table), 'a path of trades yields only keys and covering entries');
     const cells = await this.#readEntries(path, wanted, (value) => ({
       table: place,
-      row: value.toString(),
+      row: textOf(value),
       column,
     }));
     const values = await this.#reader.getMany(cells);
@@ -223,11 +233,11 @@ export class RowReader {
   ): Promise<readonly KeyPart[]> {
     const path = pathOf(table, pathName, this.layout);
     const wanted = { ...bounds, ...pathBounds(path, prefix, bounds), prefix };
-    return this.#readEntries(path, wanted, (value) => decodeKey(table, value.toString()));
+    return this.#readEntries(path, wanted, (value) => decodeKey(table, textOf(value)));
   }
 
   /** The cell in which this transaction reads the row: one of its copies, if there are several. */
-  #cellAt(table: TableOutsideTrades, key: readonly KeyPart[]): Cell {
+  #cellAt(table: TableOutsideTrades, key: readonly KeyPart[]): CellAddress {
     const copies = copiesOf(table, this.layout);
     return copyAt(cellAt(table, key), this.#reader.startTimestamp % copies, copies);
   }
@@ -236,15 +246,15 @@ export class RowReader {
     table: T,
     key: readonly KeyPart[],
     limit: number | undefined,
-  ): Promise<readonly Row<T>[]> {
+  ): Promise<readonly TableRow<T>[]> {
     const value = await this.#reader.get(cellAt(table, key));
     return value === undefined ? [] : decodeRows(table, value).slice(0, limit);
   }
 
   async #readEntries<R>(
-    path: Path,
+    path: AccessPath,
     wanted: ScanBounds & { readonly prefix: readonly KeyPart[] },
-    decode: (value: Buffer) => R,
+    decode: (value: Uint8Array) => R,
   ): Promise<readonly R[]> {
     const { prefix } = wanted;
     const { table } = path;
@@ -258,9 +268,9 @@ export class RowReader {
   }
 
   async #readGroupedEntries<R>(
-    path: Path,
+    path: AccessPath,
     { prefix, limit, ...bounds }: ScanBounds & { readonly prefix: readonly KeyPart[] },
-    decode: (value: Buffer) => R,
+    decode: (value: Uint8Array) => R,
   ): Promise<readonly R[]> {
     const row = encodeKey(prefix.slice(0, 1));
     const value = await this.#reader.get({ table: path.table, row, column: INDEX_COLUMN });
@@ -280,7 +290,7 @@ export class RowReader {
       limit,
       ...bounds
     }: ScanBounds & { readonly prefix: readonly KeyPart[]; readonly column: string },
-    decode: (value: Buffer) => R,
+    decode: (value: Uint8Array) => R,
   ): Promise<readonly R[]> {
     const found: R[] = [];
     if (limit === 0) return found;
@@ -308,7 +318,7 @@ export class RowWriter extends RowReader {
   replaceGroup<T extends TableName>(
     table: T,
     key: readonly KeyPart[],
-    rows: readonly Row<T>[],
+    rows: readonly TableRow<T>[],
   ): void {
     assert(placementOf(table).isGroup, `rows of ${table} share a cell`);
     this.transaction.set(cellAt(table, key), encodeRows(table, rows));
@@ -363,7 +373,7 @@ export class RowWriter extends RowReader {
   update<T extends TableOutsideTrades>(
     table: T,
     before: KeyedRow<T>,
-    changes: Partial<Row<T>>,
+    changes: Partial<TableRow<T>>,
   ): KeyedRow<T> {
     assert(!placementOf(table).isGroup, `rows of ${table} have a cell each`);
     const after = { ...before, ...changes };
@@ -381,17 +391,17 @@ export class RowWriter extends RowReader {
     this.#deleteEntries(table, row);
   }
 
-  #deleteEntries<T extends TableName>(table: T, row: Row<T>): void {
+  #deleteEntries<T extends TableName>(table: T, row: TableRow<T>): void {
     for (const path of pathsOf(table, this.layout)) this.transaction.delete(entryCell(path, row));
   }
 
-  #setEntries<T extends TableName>(table: T, row: Row<T>, entry: NewEntry): void {
+  #setEntries<T extends TableName>(table: T, row: TableRow<T>, entry: NewEntry): void {
     for (const path of pathsOf(table, this.layout)) this.#setEntry(path, row, entry);
   }
 
   #moveEntries<T extends TableName>(
     table: T,
-    [before, after]: readonly [Row<T>, Row<T>],
+    [before, after]: readonly [TableRow<T>, TableRow<T>],
     entry: NewEntry,
   ): void {
     for (const path of pathsOf(table, this.layout)) {
@@ -401,25 +411,29 @@ export class RowWriter extends RowReader {
     }
   }
 
-  #setEntry<T extends TableName>(path: Path, row: Row<T>, { value, to }: NewEntry): void {
+  #setEntry<T extends TableName>(
+    path: AccessPath,
+    row: TableRow<T>,
+    { value, to }: NewEntry,
+  ): void {
     this.transaction.set(entryCell(path, row), path.isCovering ? value : to);
   }
 }
 
 /** The contents of a row's index entries: the row, or the key of the row. */
 interface NewEntry {
-  readonly value: Buffer;
+  readonly value: Uint8Array;
   readonly to: string;
 }
 
-function entryCell<T extends TableName>(path: Path, row: Row<T>): Cell {
+function entryCell<T extends TableName>(path: AccessPath, row: TableRow<T>): CellAddress {
   assert(!path.isGroup, `nothing is added to ${path.table}`);
   return { table: path.table, row: entryKey(path, row), column: INDEX_COLUMN };
 }
 
 /** The bounds as the path stores them: in descending order, the larger one comes first. */
 function pathBounds(
-  path: Path,
+  path: AccessPath,
   prefix: readonly KeyPart[],
   { from, to }: ScanBounds,
 ): Pick<ScanBounds, 'from' | 'to'> {
@@ -436,4 +450,32 @@ function present<R>(row: R | undefined, table: TableName, key: readonly KeyPart[
     `${table} has ${describe(table).primaryKey.join(', ')} ${key.join(', ')}`,
   );
   return row;
+}
+
+/**
+ * Rows per read. For each read, the official emulator lists and sorts all rows after the first one,
+ * so a pass costs the emulator the square of the number of rows, divided by this number. Larger:
+ * more memory.
+ */
+export const ROWS_PER_READ = 16_384;
+
+/** All rows of a table in a current snapshot, for the checks. */
+export function snapshotTables(percolator: Percolator, layout: Layout = 'small'): TableReader {
+  return {
+    rows: async function* <T extends TableName>(table: T): AsyncGenerator<TableRow<T>> {
+      const { table: place, column, isGroup } = placementOf(table);
+      await using snapshot = await percolator.snapshot();
+      const range = { table: place, columns: [column], batchRows: ROWS_PER_READ };
+      const copies = copiesOf(table, layout);
+      for await (const { row, values } of snapshot.scan(range)) {
+        if (!isFirstCopy(row, copies)) continue;
+        for (const value of values.values()) {
+          if (isGroup) yield* decodeRows(table, value);
+          else if (isInTradeRecord(table)) {
+            yield* rowsIn(decodeTradeRecord(value), table) as readonly TableRow<T>[];
+          } else yield decodeRow(table, value);
+        }
+      }
+    },
+  };
 }

@@ -1,19 +1,15 @@
 /** A brokerage of a hundred customers in a temporary folder, and its rows as arrays. */
 import { openPercolator, type Percolator } from '#engine';
 import { temporaryFolder } from '#engine/testing';
-import {
-  type Brokerage,
-  type BrokerUpdate,
-  type Inputs,
-  type Population,
-  type Results,
-  type Row,
-  type TableName,
-  TINY,
-  type TransactionType,
-} from '../model/index.ts';
-import { createPopulation } from '../population/index.ts';
-import { type Layout, loadPopulation, openBrokerage } from './index.ts';
+import type { Brokerage, Inputs, Results, TransactionType } from '../transactions/index.ts';
+import type { BrokerUpdate } from '../model/trading-rules.ts';
+import type { Population } from '../model/population.ts';
+import type { TableRow, TableName } from '../model/tables.ts';
+import { TINY } from '../model/scale.ts';
+import { createPopulation } from '../population/population.ts';
+import type { Layout } from './layout.ts';
+import { loadPopulation } from './load.ts';
+import { openOnPercolator } from '../transactions/on-percolator.ts';
 
 export interface TinyBrokerage extends AsyncDisposable {
   readonly percolator: Percolator;
@@ -24,7 +20,7 @@ export interface TinyBrokerage extends AsyncDisposable {
   readonly nextTradeId: () => number;
   readonly run: <T extends TransactionType>(type: T, input: Inputs[T]) => Promise<Results[T]>;
   /** The current rows. */
-  readonly rows: <T extends TableName>(table: T) => Promise<readonly Row<T>[]>;
+  readonly rows: <T extends TableName>(table: T) => Promise<readonly TableRow<T>[]>;
 }
 
 export async function tinyBrokerage({
@@ -38,7 +34,7 @@ export async function tinyBrokerage({
   const population = createPopulation(TINY, 1);
   const percolator = await openPercolator({ folder, fsync: false });
   await loadPopulation(percolator, population, { layout });
-  const brokerage = openBrokerage(percolator, { brokerUpdate, layout });
+  const brokerage = openOnPercolator(percolator, { brokerUpdate, layout });
   let tradeId = population.roster.trades.lastId;
   return {
     percolator,

@@ -9,26 +9,27 @@
  * The lots are those that the trade has changed: the access path from a trade to its rows of
  * HOLDING_HISTORY, which are ordered by lot.
  */
-import type { Row } from '../model/index.ts';
+import { textOf } from '#engine';
+import type { TableRow } from '../model/tables.ts';
 import { rowOf, valuesOf } from './encoding.ts';
 import type { TradeRecordTable } from './layout.ts';
 
 export interface TradeRecord {
-  readonly trade: Row<'trade'>;
-  readonly settlement: Row<'settlement'> | undefined;
-  readonly cash: Row<'cash_transaction'> | undefined;
+  readonly trade: TableRow<'trade'>;
+  readonly settlement: TableRow<'settlement'> | undefined;
+  readonly cash: TableRow<'cash_transaction'> | undefined;
   /** By time, then status. */
-  readonly history: readonly Row<'trade_history'>[];
+  readonly history: readonly TableRow<'trade_history'>[];
   /** In order; empty before the trade is completed. */
   readonly lots: readonly number[];
 }
 
-type Values = readonly unknown[];
+type ColumnValues = readonly unknown[];
 type EncodedTradeRecord = readonly [
-  Values,
-  Values | null,
-  Values | null,
-  readonly Values[],
+  ColumnValues,
+  ColumnValues | null,
+  ColumnValues | null,
+  readonly ColumnValues[],
   readonly number[],
 ];
 
@@ -43,10 +44,8 @@ export function encodeTradeRecord({ trade, settlement, cash, history, lots }: Tr
   return Buffer.from(JSON.stringify(encoded));
 }
 
-export function decodeTradeRecord(value: Buffer): TradeRecord {
-  const [trade, settlement, cash, history, lots] = JSON.parse(
-    value.toString(),
-  ) as EncodedTradeRecord;
+export function decodeTradeRecord(value: Uint8Array): TradeRecord {
+  const [trade, settlement, cash, history, lots] = JSON.parse(textOf(value)) as EncodedTradeRecord;
   return {
     trade: rowOf('trade', trade),
     settlement: settlement === null ? undefined : rowOf('settlement', settlement),
@@ -64,14 +63,14 @@ export function withLines(
 ): TradeRecord {
   const { trade, history } = record;
   const lines = statuses.map((th_st_id) => ({ th_t_id: trade.t_id, th_dts: now, th_st_id }));
-  const isNew = (line: Row<'trade_history'>): boolean =>
+  const isNew = (line: TableRow<'trade_history'>): boolean =>
     !history.some(({ th_st_id }) => th_st_id === line.th_st_id);
   return { ...record, history: sortedHistory([...history, ...lines.filter(isNew)]) };
 }
 
 export function sortedHistory(
-  history: readonly Row<'trade_history'>[],
-): readonly Row<'trade_history'>[] {
+  history: readonly TableRow<'trade_history'>[],
+): readonly TableRow<'trade_history'>[] {
   return history.toSorted((a, b) => a.th_dts - b.th_dts || (a.th_st_id < b.th_st_id ? -1 : 1));
 }
 
@@ -79,7 +78,7 @@ export function sortedHistory(
 export function rowsIn<T extends TradeRecordTable>(
   record: TradeRecord,
   table: T,
-): readonly Row<T>[];
+): readonly TableRow<T>[];
 export function rowsIn(record: TradeRecord, table: TradeRecordTable): readonly unknown[] {
   const { trade, settlement, cash, history } = record;
   const rows = { trade: [trade], settlement: [settlement], cash_transaction: [cash] };

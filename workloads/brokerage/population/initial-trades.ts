@@ -12,31 +12,17 @@
  * price period, and the exchange takes a few seconds more.
  */
 import { createRandom, type Random } from '#engine';
-import {
-  commissionOf,
-  countsOf,
-  drawCustomer,
-  type InitialTrades,
-  type Market,
-  type Roster,
-  type Scale,
-  taxOf,
-  tierOf,
-} from '../model/index.ts';
+import { Heap } from '../../harness/heap.ts';
+import { drawCustomer, tierOf } from '../model/customer-skew.ts';
+import type { InitialTrades, Market, Roster } from '../model/population.ts';
+import { countsOf, type Scale } from '../model/scale.ts';
+import { commissionOf, taxOf } from '../model/trading-rules.ts';
 import { TRADING_DAY_MS, tradingTime } from './calendar.ts';
+import { accountTaxStatus } from './customer-rows.ts';
+import { charges, commissionRates, taxRateIdsOf, taxRates, TRADE_TYPES } from './fixed-rows.ts';
 import { FIRST_TRADE_ID, ownerOf } from './ids.ts';
-import { LotLedger } from './lot-ledger.ts';
-import { type QueuedTrade, TimeQueue } from './time-queue.ts';
-import {
-  charges,
-  commissionRates,
-  taxRateIdsOf,
-  taxRates,
-  TRADE_TYPES,
-} from './rows/fixed-rows.ts';
-import { accountTaxStatus } from './rows/customer-rows.ts';
-import { exchangeOf } from './rows/market-rows.ts';
-import { TradeLedger } from './trade-ledger.ts';
+import { LotLedger, TradeLedger } from './ledgers.ts';
+import { exchangeOf } from './market-rows.ts';
 
 const ABORTED_EVERY = 101;
 /** The exchange takes a second on average, and never more than five. */
@@ -66,7 +52,8 @@ function isAborted(tradeId: number): boolean {
   return (tradeId - FIRST_TRADE_ID) % ABORTED_EVERY === ABORTED_EVERY - 1;
 }
 
-interface SubmittedTrade extends QueuedTrade {
+interface SubmittedTrade {
+  readonly dueMs: number;
   readonly tradeId: number;
   readonly submittedMs: number;
   readonly accountId: number;
@@ -97,15 +84,15 @@ export function completeInitialTrades({
   const trades = new TradeLedger(tradeIds);
   const lots = new LotLedger();
   const completion = completer({ seed, market, trades, lots });
-  const queue = new TimeQueue<SubmittedTrade>();
+  const queue = new Heap<SubmittedTrade>(isBefore);
   const gapMs = (scale.initialTradeDays * TRADING_DAY_MS) / tradeIds;
   for (let n = 0; n < tradeIds; n++) {
     const tradeId = FIRST_TRADE_ID + n;
     const elapsedMs = Math.floor(n * gapMs);
-    for (const due of queue.takeUntil(elapsedMs)) completion(due);
-    if (!isAborted(tradeId)) queue.add(submit({ random, roster, market }, tradeId, elapsedMs));
+    for (const due of dueUntil(queue, elapsedMs)) completion(due);
+    if (!isAborted(tradeId)) queue.push(submit({ random, roster, market }, tradeId, elapsedMs));
   }
-  for (const due of queue.takeUntil(Infinity)) completion(due);
+  for (const due of dueUntil(queue, Infinity)) completion(due);
   return { trades, lots };
 }
 
@@ -206,4 +193,19 @@ function tradePrice(type: string, bidPrice: number, present: number): number {
   if (type === 'TLB') return Math.min(bidPrice, present);
   if (type === 'TLS') return Math.max(bidPrice, present);
   return present;
+}
+
+/** The trades that are due at `timeMs` or before, earliest first; they leave the queue. */
+function* dueUntil(queue: Heap<SubmittedTrade>, timeMs: number): Generator<SubmittedTrade> {
+  for (;;) {
+    const { first } = queue;
+    if (first === undefined || first.dueMs > timeMs) return;
+    queue.pop();
+    yield first;
+  }
+}
+
+/** Trades that are due at the same time come in the order of their ids. */
+function isBefore(a: SubmittedTrade, b: SubmittedTrade): boolean {
+  return a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.tradeId < b.tradeId);
 }

@@ -3,8 +3,9 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { describe, TABLE_NAMES, TINY, type TableName } from '../model/index.ts';
-import { createMarket } from './market.ts';
+import { describe, TABLE_NAMES, type TableName } from '../model/tables.ts';
+import { TINY } from '../model/scale.ts';
+import { createMarket } from './market-rows.ts';
 import { createPopulation } from './population.ts';
 
 const population = createPopulation(TINY, 1);

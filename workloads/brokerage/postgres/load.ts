@@ -6,16 +6,22 @@
  * COPY into a table that the same transaction has made writes no log (`wal_level` minimal), and
  * FREEZE saves the first readers the work of marking rows as committed.
  */
+import { readFile } from 'node:fs/promises';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom } from 'pg-copy-streams';
 import { systemClock } from '#engine';
-import { describe, type Population, type TableName, TABLE_NAMES } from '../model/index.ts';
-import { installFunctions } from './functions/install.ts';
-import { createIndexes, createTable } from './schema.ts';
+import type { Population } from '../model/population.ts';
+import {
+  type ColumnType,
+  describe,
+  TABLE_NAMES,
+  type TableDescription,
+  type TableName,
+} from '../model/tables.ts';
 
-export interface LoadOptions {
+export interface PostgresLoadOptions {
   /** Called for each table when it is loaded. */
   readonly onTable?: ((table: TableName, rows: number) => void) | undefined;
   /** Aborted, the load rejects with the reason; the table that it is loading is rolled back. */
@@ -34,7 +40,7 @@ const CHUNK = 65_536;
 export async function loadPostgres(
   connection: pg.ClientConfig,
   population: Pick<Population, 'rows'>,
-  { onTable = () => {}, signal }: LoadOptions = {},
+  { onTable = () => {}, signal }: PostgresLoadOptions = {},
 ): Promise<LoadResult> {
   const startMs = systemClock.monotonicMs();
   const client = new pg.Client(connection);
@@ -99,4 +105,94 @@ function escaped(character: string): string {
   if (character === '\r') return String.raw`\r`;
   if (character === '\t') return String.raw`\t`;
   return String.raw`\\`;
+}
+
+/*
+ * The 33 tables on PostgreSQL: columns and primary keys of the model, and an index for each
+ * secondary access path.
+ *
+ * The model's integers are four bytes, except for columns that may be larger. There are no foreign
+ * keys: the specification requires them, but Percolator has none to pay for.
+ */
+
+const LARGE_INTEGERS: ReadonlySet<string> = new Set([
+  'dm_vol',
+  'fi_out_basic',
+  'fi_out_dilut',
+  'lt_vol',
+  's_num_out',
+]);
+
+/**
+ * Percent of a page that loading fills. A row that changes without a change of an index finds room
+ * on its own page for the next version; then no index is written.
+ */
+const FILL_PERCENT: Partial<Record<TableName, number>> = {
+  broker: 50,
+  customer_account: 80,
+  holding_summary: 80,
+  last_trade: 50,
+};
+
+function createTable(table: TableName): string {
+  const columns = Object.entries(describe(table).columns).map(
+    ([name, type]) => `${name} ${sqlType(name, type)}`,
+  );
+  const fill = FILL_PERCENT[table];
+  const storage = fill === undefined ? '' : ` WITH (fillfactor = ${fill})`;
+  return `CREATE TABLE ${table} (\n  ${columns.join(',\n  ')}\n)${storage}`;
+}
+
+/** The primary key, and an index for each path. */
+function createIndexes(table: TableName): readonly string[] {
+  const { primaryKey, paths }: TableDescription = describe(table);
+  return [
+    `ALTER TABLE ${table} ADD PRIMARY KEY (${primaryKey.join(', ')})`,
+    ...Object.entries(paths).map(
+      ([path, columns]) =>
+        `CREATE INDEX ${table}_${path} ON ${table} (${columns.map(sqlOrder).join(', ')})`,
+    ),
+  ];
+}
+
+function sqlType(column: string, type: ColumnType): string {
+  if (type.endsWith('?')) return plainType(column, type.slice(0, -1));
+  return `${plainType(column, type)} NOT NULL`;
+}
+
+function plainType(column: string, type: string): string {
+  if (type === 'text' || type === 'boolean') return type;
+  return type === 'integer' && !LARGE_INTEGERS.has(column) ? 'integer' : 'bigint';
+}
+
+function sqlOrder(column: string): string {
+  return column.startsWith('-') ? `${column.slice(1)} DESC` : column;
+}
+
+/**
+ * The transactions that run in the server, each in a file of its own; `trade-selection` contains
+ * functions that others call.
+ */
+const FILES = [
+  'trade-status',
+  'customer-position',
+  'market-watch',
+  'broker-volume',
+  'security-detail',
+  'trade-selection',
+  'trade-lookup',
+  'trade-update',
+  'trade-order',
+  'trade-result',
+  'market-feed',
+  'data-maintenance',
+  'trade-cleanup',
+] as const;
+
+async function installFunctions(client: pg.Client): Promise<void> {
+  for (const file of FILES) {
+    await client.query(
+      await readFile(new URL(`../transactions/${file}.sql`, import.meta.url), 'utf8'),
+    );
+  }
 }

@@ -5,15 +5,10 @@
  * count of transactions.
  */
 import { createRandom, type Random } from '#engine';
-import type {
-  Inputs,
-  Population,
-  Results,
-  TickerEntry,
-  TransactionType,
-  TriggeredOrder,
-} from '../model/index.ts';
-import { CustomerInputs, type TransactionRequest } from '../driver/inputs/index.ts';
+import type { Inputs, Results, TransactionType } from '../transactions/index.ts';
+import type { Population } from '../model/population.ts';
+import type { TickerEntry, TriggeredOrder } from '../transactions/market-feed.ts';
+import { CustomerInputs, type TransactionRequest } from '../driver/inputs.ts';
 
 const STEP_MS = 37;
 const TICKER_ENTRIES = 20;

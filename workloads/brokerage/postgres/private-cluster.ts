@@ -4,20 +4,18 @@
  *
  *     folders ─▶ guard ─▶ copy of the programs ─▶ initdb ─▶ postgres ─▶ ready ... stop
  *                   │
- *                   └ guard.ts: from here on it removes everything at the end
+ *                   └ from here on it removes everything at the end
  *
  * It trusts every process that can reach its socket, whose folder is open to one account only. That
  * folder is one of the system's temporary folders, because their names are short. The name of a
  * socket may have 107 bytes, 103 on macOS, and the disk that is measured may be anywhere.
  */
-import { chown, mkdtemp, rmdir, writeFile } from 'node:fs/promises';
+import { chown, mkdtemp, rm, rmdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { execa } from 'execa';
 import { systemClock } from '#engine';
-import { type Account, unprivilegedAccount } from './account.ts';
-import { type Binaries, copyBinaries } from './binaries.ts';
-import { type Guard, startGuard } from './guard.ts';
+import { type Account, type Binaries, copyBinaries, unprivilegedAccount } from './binaries.ts';
 import { settingsFor } from './tuning.ts';
 
 export interface PrivateCluster extends AsyncDisposable {
@@ -155,4 +153,78 @@ async function untilReady(postgres: ReturnType<typeof launch>): Promise<void> {
   } finally {
     over.abort();
   }
+}
+
+/*
+ * Ends a group of processes and removes their folders, on request or when this process is gone.
+ *
+ *     this process ──▶ pipe ──▶ guard: reads which process group to end,
+ *                                      then waits for the end of the pipe
+ *
+ * A process that is killed by `kill -9` can no longer stop anything, but the system closes its
+ * pipes. An orderly stop closes the pipe as well, so the path for emergencies is exercised every
+ * time. The guard is in a group of its own, and ignores signals: this process handles a ctrl-C at
+ * the terminal.
+ *
+ * The group receives SIGQUIT, on which PostgreSQL stops everything at once and removes the shared
+ * memory of its processes. The data is removed, too, so nothing needs to be written first.
+ */
+
+interface Guard {
+  /** From now on the guard ends the process group of `leader`, and no longer the previous one. */
+  watch(leader: number): void;
+  /** Resolves when the processes and the folders are gone; calling it twice is harmless. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Time for the processes to end after SIGQUIT, in tenths of a second; PostgreSQL gives its own five
+ * seconds.
+ */
+const PATIENCE = 100;
+/**
+ * $1 is the folder of the data, which is removed with those that follow. A process that has ended
+ * but was not waited for still answers `kill -0`, so the script looks for `postmaster.pid`, which
+ * PostgreSQL removes last. Processes that `initdb` has started may still write while the folder is
+ * removed.
+ */
+const SCRIPT = `
+  trap '' INT TERM HUP
+  pid=
+  while read -r line; do pid=$line; done
+  i=0
+  if [ -n "$pid" ]; then
+    kill -QUIT -"$pid"
+    while [ -e "$1/data/postmaster.pid" ] && kill -0 -"$pid" && [ $i -lt ${PATIENCE} ]; do
+      sleep 0.1
+      i=$((i + 1))
+    done
+    kill -KILL -"$pid"
+  fi
+  until rm -rf "$@" || [ $i -ge ${PATIENCE} ]; do
+    sleep 0.1
+    i=$((i + 1))
+  done
+`;
+
+/**
+ * The first folder contains the data. The guard must start before there is anything in the folders.
+ */
+function startGuard(folders: readonly [string, ...string[]]): Guard {
+  const guard = execa('sh', ['-c', SCRIPT, 'guard', ...folders], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+    cleanup: false,
+    reject: false,
+  });
+  guard.stdin.on('error', () => {}); // The guard is gone; `stop` makes up for it.
+  return {
+    watch: (leader) => guard.stdin.write(`${leader}\n`),
+    stop: async () => {
+      guard.stdin.end();
+      await guard;
+      // In case the guard was killed.
+      for (const folder of folders) await rm(folder, { recursive: true, force: true });
+    },
+  };
 }

@@ -132,3 +132,56 @@ async function withClient<T>(
     await client.end();
   }
 }
+
+/*
+ * A connection on its way to a client process. Every user of a machine can read the arguments of a
+ * process, but only its owner can read its environment: so the arguments lack the password, and the
+ * client takes it from the DATABASE_URL that it inherits.
+ */
+
+/** Only a connection to the server of DATABASE_URL has a `connectionString`, and a password. */
+export function withoutPassword(connection: pg.ClientConfig): pg.ClientConfig {
+  if (connection.connectionString === undefined) return connection;
+  const url = new URL(connection.connectionString);
+  url.password = '';
+  url.searchParams.delete('password');
+  return { connectionString: url.href };
+}
+
+/**
+ * The opposite of `withoutPassword`.
+ * @param environment in the form of `process.env`
+ */
+export function withPassword(
+  connection: pg.ClientConfig,
+  environment: Readonly<Record<string, string | undefined>>,
+): pg.ClientConfig {
+  const given = environment['DATABASE_URL'] ?? '';
+  if (connection.connectionString === undefined || given === '') return connection;
+  const url = new URL(given);
+  url.pathname = new URL(connection.connectionString).pathname;
+  return { connectionString: url.href };
+}
+
+/*
+ * Makes PostgreSQL do at once what it would do on its own later, while another system is measured:
+ * vacuum and analyze all tables, and write changed pages to their files.
+ */
+
+/** The SQLSTATE of a statement that the user may not execute. */
+const INSUFFICIENT_PRIVILEGE = '42501';
+
+/** If the user is not allowed to request a checkpoint, the server makes the next one unasked. */
+export async function quiesce(connection: pg.ClientConfig): Promise<void> {
+  const client = new pg.Client(connection);
+  await client.connect();
+  try {
+    await client.query('VACUUM (ANALYZE)');
+    await client.query('CHECKPOINT');
+  } catch (error) {
+    const isRefused = error instanceof pg.DatabaseError && error.code === INSUFFICIENT_PRIVILEGE;
+    if (!isRefused) throw error;
+  } finally {
+    await client.end();
+  }
+}

@@ -15,12 +15,12 @@ export interface Setting {
 
 const MEGABYTE = 1024 * 1024;
 /**
- * Connections at each of the two isolation levels that are used, for either variant: together more
- * than a server can use on two cores, and fewer than its default limit of 100.
+ * Connections at each of the two isolation levels that are used: together more than a server can
+ * use on two cores, and fewer than its default limit of 100.
  */
 const CONNECTIONS = 16;
 
-/** Those of one client process at each level. Above 24 processes the default limit is too low. */
+/** Those of one client process at each level. Above 48 processes the default limit is too low. */
 export function connectionsOfClient(clients: number): number {
   return Math.max(1, Math.floor(CONNECTIONS / clients));
 }
@@ -55,8 +55,8 @@ export function settingsFor(memoryBytes: number = totalmem()): Readonly<Record<s
       why: 'other clients need the processors; it would start processes for single queries',
     },
     max_connections: {
-      value: '300',
-      why: 'for both variants of 64 clients at each isolation level, and some more',
+      value: '200',
+      why: 'for 64 clients at each isolation level, and some more',
     },
     timezone: { value: 'UTC', why: 'the same everywhere' },
     log_checkpoints: { value: 'off', why: 'the log is not read' },

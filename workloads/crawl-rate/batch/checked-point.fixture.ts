@@ -1,5 +1,6 @@
 /**
- * A thread of point.test.ts: measures a point whose engine finds no clusters, and posts its check.
+ * A thread of point.slow.test.ts: measures a point whose engine finds no clusters, and posts its
+ * check.
  */
 import { mkdir } from 'node:fs/promises';
 import { parentPort, workerData } from 'node:worker_threads';

@@ -16,16 +16,20 @@
  * id, the keys still to come, the members. Merging two values keeps the smaller id with its keys
  * and turns the other into a member, so the combiner merges values as the reducer does.
  */
+import { createReadStream } from 'node:fs';
+import { open, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import {
   ByteBuilder,
   compareBytes,
-  MapReduceError,
-  Slice,
   type JobChain,
+  MapReduceError,
   type MapReduceJob,
   type Output,
-  type Values,
+  Slice,
+  type ValueCursor,
 } from '#mapreduce';
+import { encodeRecord, type SyntheticDocuments } from '../documents/index.ts';
 
 const TAB = 0x09;
 
@@ -115,7 +119,7 @@ class GroupMerge {
     this.#keysLeft = keysLeft;
   }
 
-  read(values: Values): void {
+  read(values: ValueCursor): void {
     this.#members.clear();
     for (let first = true; values.next(); first = false) this.#add(values.value, first);
   }
@@ -184,4 +188,103 @@ class GroupMerge {
     while (i < end && bytes[i] !== TAB) i++;
     return i;
   }
+}
+
+/* Writes documents to files of records, the input of the batch. */
+
+/** A piece, which is in memory as a whole, has at most this many documents. */
+const PIECE_DOCUMENTS = 2048;
+/** A piece has no more bytes than this, unless a single document has. */
+const PIECE_BYTES = 2 ** 21;
+
+export interface RepositoryOptions extends WritingOptions {
+  readonly folder: string;
+  /** Number of files, over which the documents are spread evenly and in order. */
+  readonly files: number;
+}
+
+interface WritingOptions {
+  /** Stops the writing between two pieces, with the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called after each piece with the number, from 0, of the next document. */
+  readonly onProgress?: ((documents: number) => void) | undefined;
+}
+
+/** Writes and syncs the whole repository; resolves with the paths of the files. */
+export async function writeRepository(
+  documents: SyntheticDocuments,
+  options: RepositoryOptions,
+): Promise<string[]> {
+  const { folder, files } = options;
+  const paths: string[] = [];
+  for (let number = 0; number < files; number++) {
+    const path = join(folder, `documents-${String(number).padStart(3, '0')}`);
+    const first = Math.floor((documents.repository * number) / files);
+    const end = Math.floor((documents.repository * (number + 1)) / files);
+    await writeDocuments(path, documents, { ...options, first, end });
+    paths.push(path);
+  }
+  return paths;
+}
+
+/** Writes documents `first` to `end` - 1 to a new file, and syncs it. */
+export async function writeDocuments(
+  path: string,
+  documents: SyntheticDocuments,
+  options: WritingOptions & { readonly first: number; readonly end: number },
+): Promise<void> {
+  const { first, end, signal, onProgress } = options;
+  await using file = await open(path, 'wx');
+  const ofBytes = Math.floor(PIECE_BYTES / documents.documentBytes);
+  const piece = Math.max(1, Math.min(PIECE_DOCUMENTS, ofBytes));
+  for (let next = first; next < end; next += piece) {
+    signal?.throwIfAborted();
+    const pieceEnd = Math.min(end, next + piece);
+    // Unlike `write`, `writeFile` writes everything. It continues at the end of the previous piece.
+    await file.writeFile(Buffer.concat([...documents.range(next, pieceEnd)].map(encodeRecord)));
+    onProgress?.(pieceEnd);
+  }
+  await file.sync(); // Unsynced, it would still be written back during the first measurement.
+}
+
+/* Reads the clusters of a batch run: one line each, the representative and the members. */
+
+export interface Cluster {
+  /** The smallest id of the cluster. */
+  readonly representative: string;
+  /** All ids of the cluster, the representative first; the order of the others means nothing. */
+  readonly members: readonly string[];
+}
+
+/** Yields the clusters in an output folder, in no particular order. */
+export async function* readClusters(outputFolder: string): AsyncGenerator<Cluster> {
+  for (const name of await readdir(outputFolder)) yield* readClusterFile(join(outputFolder, name));
+}
+
+/** The partition as a map from every id to its representative. */
+export async function readRepresentatives(outputFolder: string): Promise<Map<string, string>> {
+  const representatives = new Map<string, string>();
+  for await (const { representative, members } of readClusters(outputFolder)) {
+    for (const member of members) representatives.set(member, representative);
+  }
+  return representatives;
+}
+
+/** Does not use `node:readline`, which also ends lines at other characters that an id may hold. */
+async function* readClusterFile(path: string): AsyncGenerator<Cluster> {
+  let line = '';
+  for await (const text of createReadStream(path, 'utf8') as AsyncIterable<string>) {
+    const [rest = '', ...nextLines] = text.split('\n');
+    line += rest;
+    for (const next of nextLines) {
+      yield clusterOf(line);
+      line = next;
+    }
+  }
+  if (line !== '') yield clusterOf(line); // It does not end with a newline.
+}
+
+function clusterOf(line: string): Cluster {
+  const members = line.split('\t');
+  return { representative: members[0] ?? '', members };
 }

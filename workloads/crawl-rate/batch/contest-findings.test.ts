@@ -1,7 +1,7 @@
 /** The chart of a contest shows each run where it took place. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type ContestResult, findingsOf } from './contest-findings.ts';
+import { type ContestResult, findingsOf } from './contest.ts';
 
 test('an engine that takes part in every fifth repeat has its marks at those repeats', () => {
   const contestant = (name: string, repeats: readonly number[]) => ({

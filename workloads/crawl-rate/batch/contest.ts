@@ -6,12 +6,29 @@
  * the crawl-rate experiment, so its first repeat is also its slowest. The programs of the others
  * are started for each repeat, as is usual; what their start costs is measured on one document.
  */
+import { createHash } from 'node:crypto';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type BatchEngine, batchCpuSeconds } from '../../harness/batch-engines.ts';
-import { digestClusters } from './cluster-digest.ts';
-import { CLUSTERING } from './cluster-job.ts';
-import { readClusters } from './read-clusters.ts';
+import { median } from 'simple-statistics';
+import {
+  column,
+  type FindingsParts,
+  formatJudged,
+  higher,
+  line,
+  lower,
+  type ResultChart,
+  type ResultTable,
+  resultTable,
+  rowName,
+  series,
+  type Target,
+  TARGETS,
+} from '#results';
+import { batchCpuSeconds, type BatchEngine } from '../../harness/batch-engines.ts';
+import { rounded } from '../../harness/statistics.ts';
+import { CLUSTERING, readClusters } from './cluster-job.ts';
+import type { Cluster } from './index.ts';
 
 export interface ContestOptions {
   /** Files of documents, one per worker. */
@@ -24,7 +41,7 @@ export interface ContestOptions {
 }
 
 /** One run of one engine. */
-export interface Run {
+interface Run {
   readonly engine: string;
   readonly seconds: number;
   /** Of all its processes; null if it is not known. */
@@ -131,4 +148,146 @@ async function bytesIn(folder: string): Promise<number> {
       }),
   );
   return sizes.reduce((sum, size) => sum + size, 0);
+}
+
+/* One digest for all clusters of a run, independent of the order of clusters and members. */
+
+/** A digest in hexadecimal; equal exactly if the clusters are the same. */
+export async function digestClusters(clusters: AsyncIterable<Cluster>): Promise<string> {
+  const lines: string[] = [];
+  for await (const { representative, members } of clusters) {
+    lines.push([representative, ...members.slice(1).toSorted()].join('\t'));
+  }
+  const hash = createHash('sha256');
+  for (const cluster of lines.toSorted()) hash.update(cluster).update('\n');
+  return hash.digest('hex');
+}
+
+/* The findings of `./run.sh bench:mapreduce`, for the report. */
+
+export interface Contestant {
+  /** The engine's name. */
+  readonly name: string;
+  /** Null if it was not measured. */
+  readonly startUpSeconds: number | null;
+  /** At least one. */
+  readonly runs: readonly RepeatedRun[];
+}
+
+export interface RepeatedRun extends Run {
+  /** From 0; a slow engine does not take part in every repeat. */
+  readonly repeat: number;
+}
+
+export interface ContestResult {
+  readonly documents: number;
+  readonly contestants: readonly Contestant[];
+  /** Sentences about engines that are not on this machine. */
+  readonly missing: readonly string[];
+}
+
+const OURS = 'MapReduce';
+const RATIOS: Readonly<Record<string, number>> = TARGETS.crawlRate.batchSpeedMin;
+/** With fewer, the start of the programs is most of what is measured. */
+const DOCUMENTS_MIN = 100_000;
+
+export function findingsOf({ documents, contestants, missing }: ContestResult): FindingsParts {
+  const fastest = contestants.toSorted((a, b) => secondsOf(a) - secondsOf(b))[0];
+  const count = documents.toLocaleString('en');
+  return {
+    headline: `${fastest?.name} clusters ${count} documents fastest; the MapReduce is ${ratios(contestants)}.`,
+    check: {
+      passed: true,
+      detail: [
+        `all ${contestants.length} engines found the same clusters in every run`,
+        ...missing,
+      ].join('; '),
+    },
+    tables: [enginesTable(documents, contestants)],
+    charts: [chartOf(contestants)],
+    targets: Object.entries(RATIOS).map(([name, least]) =>
+      targetOf(documents, contestants, name, least),
+    ),
+  };
+}
+
+function ratios(contestants: readonly Contestant[]): string {
+  return contestants
+    .filter(({ name }) => name !== OURS)
+    .map(({ name }) => `${ratioTo(contestants, name).toFixed(2)} times as fast as ${name}`)
+    .join(', ');
+}
+
+function targetOf(
+  documents: number,
+  contestants: readonly Contestant[],
+  name: string,
+  least: number,
+): Target {
+  const ratio = ratioTo(contestants, name);
+  return {
+    name: `speed of the MapReduce, relative to ${name}`,
+    target: `at least ${least}`,
+    measured: formatJudged(ratio, 2, (value) => value >= least),
+    ...(documents < DOCUMENTS_MIN
+      ? { met: null, reason: `fewer than ${DOCUMENTS_MIN.toLocaleString('en')} documents` }
+      : { met: ratio >= least }),
+  };
+}
+
+function ratioTo(contestants: readonly Contestant[], name: string): number {
+  const [ours, other] = [OURS, name].map((one) => contestants.find((each) => each.name === one));
+  return ours && other ? secondsOf(other) / secondsOf(ours) : Number.NaN;
+}
+
+function secondsOf({ runs }: Contestant): number {
+  return median(runs.map((run) => run.seconds));
+}
+
+function enginesTable(documents: number, contestants: readonly Contestant[]): ResultTable {
+  const secondsIn = ({ runs }: Contestant): readonly number[] => runs.map(({ seconds }) => seconds);
+  return resultTable(
+    {
+      name: 'engines',
+      title: 'Clustering all documents',
+      caption:
+        'Medians of the runs, from the call to durable clusters; fastest and slowest run. CPU is the time of all processes, ' +
+        'start-up the time of a run on one document, and disk the most space that all files but the documents took.',
+    },
+    contestants,
+    [
+      rowName('engine', ({ name }) => name),
+      column('runs', ({ runs }) => runs.length),
+      column('seconds', (one) => rounded(secondsOf(one)), lower('s')),
+      column('fastest', (one) => rounded(Math.min(...secondsIn(one)))),
+      column('slowest', (one) => rounded(Math.max(...secondsIn(one)))),
+      column('documents/s', (one) => Math.round(documents / secondsOf(one)), higher('documents/s')),
+      column('CPU, s', cpuSecondsOf, lower('s')),
+      column('start-up, s', ({ startUpSeconds }) => rounded(startUpSeconds)),
+      column('disk, MB', ({ runs }) =>
+        rounded(median(runs.map(({ diskBytes }) => diskBytes)) / 1e6),
+      ),
+    ],
+  );
+}
+
+/** Null if that of no run is known. */
+function cpuSecondsOf({ runs }: Contestant): number | null {
+  const known = runs.flatMap(({ cpuSeconds }) => cpuSeconds ?? []);
+  return known.length === 0 ? null : rounded(median(known));
+}
+
+function chartOf(contestants: readonly Contestant[]): ResultChart {
+  return {
+    name: 'repeats',
+    title: 'Seconds of each run',
+    caption: 'The engines take turns, so that all meet the same disturbances.',
+    x: { title: 'Repeat', scale: 'linear', ticks: [] },
+    y: { title: 'Seconds', scale: 'logarithmic', ticks: [] },
+    series: contestants.flatMap(({ name, runs }) =>
+      series(runs, ({ repeat }) => ({ x: repeat + 1 }), [
+        line(name, name === OURS ? 'percolator' : 'other', ({ seconds }) => seconds),
+      ]),
+    ),
+  };
 }

@@ -15,7 +15,8 @@
  */
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { createLatencyHistogram, type Histogram, type TimeSeriesRow } from '#results';
+import { sum } from 'simple-statistics';
+import { createLatencyHistogram, type Histogram, type ProgressRow } from '#results';
 import { CLUSTERING, readRepresentatives } from './index.ts';
 import {
   createSyntheticDocuments,
@@ -55,7 +56,7 @@ export interface Cycle {
 
 export interface MapReducePoint {
   readonly histogram: Histogram;
-  readonly series: readonly TimeSeriesRow[];
+  readonly series: readonly ProgressRow[];
   readonly keptUp: KeptUp;
   readonly check: Check;
   /** Runs measured, warm-up not included. */
@@ -103,16 +104,14 @@ export async function measureMapReduce(options: MapReducePointOptions): Promise<
     documents,
     seconds,
     cpuSecondsPerDocument:
-      documents === 0 || cpu.length < cycles.length
-        ? null
-        : cpu.reduce((sum, one) => sum + one, 0) / documents,
+      documents === 0 || cpu.length < cycles.length ? null : sum(cpu) / documents,
   };
 }
 
 interface Runs {
   readonly histogram: Histogram;
   readonly halfMediansMs: readonly [number | null, number | null];
-  readonly series: readonly TimeSeriesRow[];
+  readonly series: readonly ProgressRow[];
   readonly cycles: readonly Cycle[];
   /** Arrivals that the last run included. */
   readonly arrived: number;
@@ -122,7 +121,7 @@ async function runBackToBack(options: MapReducePointOptions): Promise<Runs> {
   const { perSecond, seconds, arrivals, signal } = options;
   const histogram = createLatencyHistogram();
   const medians: number[] = [];
-  const series: TimeSeriesRow[] = [];
+  const series: ProgressRow[] = [];
   const cycles: Cycle[] = [];
   const startUs = monotonicUs();
   const elapsedSeconds = (): number => (monotonicUs() - startUs) / 1e6;

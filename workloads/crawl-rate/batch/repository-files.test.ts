@@ -5,7 +5,7 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
 import { createSyntheticDocuments, type Document } from '../documents/index.ts';
-import { writeDocuments, writeRepository } from './repository-files.ts';
+import { writeDocuments, writeRepository } from './cluster-job.ts';
 
 test('a piece has at most 2,048 documents, and fewer if they are large', async () => {
   const small = createSyntheticDocuments({ repository: 5_000, documentBytes: 200, seed: 1 });

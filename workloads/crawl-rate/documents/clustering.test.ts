@@ -5,9 +5,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { clusterOneByOne, clusterInPhases } from './clustering.ts';
+import {
+  clusterInPhases,
+  clusterOneByOne,
+  describePartition,
+  expectedPartition,
+  samePartition,
+} from './clustering.ts';
 import { documentId, type KeyedDocument } from './document.ts';
-import { describePartition, expectedPartition, samePartition } from './partition.ts';
 
 /** Documents that often share keys: few different keys, and all three kinds spelt alike. */
 const manyDuplicates = fc

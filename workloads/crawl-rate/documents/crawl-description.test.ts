@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { clusterOneByOne } from './clustering.ts';
-import { describeCrawl, type CrawledPage } from './crawl-description.ts';
+import { describeCrawl, type CrawledPage } from './crawl.ts';
 
 const pages: readonly CrawledPage[] = [
   { id: '0', url: 'http://a.example/1', keys: ['c1', 't1', 'u1'] },

@@ -22,7 +22,7 @@ export {
   expectedPartition,
   samePartition,
   type PartitionDescription,
-} from './partition.ts';
+} from './clustering.ts';
 export { openCrawl, type Crawl } from './crawl.ts';
 export { describeDamage } from './warc-records.ts';
-export { describeCrawl, type CrawledPage, type CrawlDescription } from './crawl-description.ts';
+export { describeCrawl, type CrawledPage, type CrawlDescription } from './crawl.ts';

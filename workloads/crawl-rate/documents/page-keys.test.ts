@@ -1,9 +1,9 @@
 /** Claims about the page keys: which hand-made pages are the same document, and by which key. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { keysOfPage, Redirects } from './page-keys.ts';
+import { keysOfPage, Redirects } from './crawl.ts';
 import { visibleText } from './visible-text.ts';
-import type { Page } from './warc.ts';
+import type { Page } from './warc-records.ts';
 
 const none = new Redirects();
 

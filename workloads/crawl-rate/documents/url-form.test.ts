@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
-import { hostOf, normalizeUrl } from './url-form.ts';
+import { hostOf, normalizeUrl } from './crawl.ts';
 
 const forms: readonly (readonly [form: string, ...urls: string[]])[] = [
   ['sqlite.org/c3ref/intro.html', 'http://www.sqlite.org/c3ref/intro.html'],

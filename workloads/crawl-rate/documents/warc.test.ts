@@ -11,8 +11,7 @@ import * as fc from 'fast-check';
 import { UsageError } from '#results';
 import { temporaryFolder, until } from '#engine/testing';
 import { openCrawl } from './crawl.ts';
-import { readWarc, type CrawlRecord } from './warc.ts';
-import { describeDamage } from './warc-records.ts';
+import { type CrawlRecord, describeDamage, readWarc } from './warc-records.ts';
 
 const folder = temporaryFolder();
 

@@ -11,10 +11,14 @@ import {
   encodeDocument,
   type SyntheticDocuments,
 } from '../documents/index.ts';
-import { clusteringObserver } from './clustering-observer.ts';
+import {
+  clusteringObserver,
+  countDirty,
+  createTables,
+  documentCell,
+  readPartition,
+} from './tables.ts';
 import { loadRepository } from './load-repository.ts';
-import { countDirty, readPartition } from './read-partition.ts';
-import { createTables, documentCell } from './tables.ts';
 
 /** Few keys, so that transactions meet one another's locks all the time. */
 function heavilyColliding(): SyntheticDocuments {

@@ -3,10 +3,10 @@
  *
  *     generator (the parent) ──"due"──▶ loading transactions ─▶ notifications ─▶ observers
  *
- * Notifications of its own transactions reach its worker without a scan. Started by processes.ts.
+ * Notifications of its own transactions reach its worker without a scan. Started by point.ts.
  */
 import { serve } from '../../harness/processes/index.ts';
-import { clusteringObserver } from './clustering-observer.ts';
+import { clusteringObserver } from './tables.ts';
 import type { ProcessOptions, ToLoader, ToWorker } from './messages.ts';
 import { openProcessDatabase, startClustering, startLoading } from './serve-engine.ts';
 

@@ -8,9 +8,9 @@
  */
 import { openBulkLoader, type BulkLoader, type Percolator } from '#engine';
 import { encodeDocument, type Document, type Partition } from '../documents/index.ts';
-import { clusteringObserver } from './clustering-observer.ts';
 import {
   CLUSTER,
+  clusteringObserver,
   createTables,
   DOCUMENT,
   DOCUMENTS,

@@ -20,6 +20,11 @@ export interface ProcessOptions {
   /** Observer runs in flight in this process; rounded up to a multiple of its scanners. */
   readonly concurrency: number;
   readonly engine: EngineValues;
+  /**
+   * Whether a worker tells its parent of each commit at once, and the parent takes the time: the
+   * clock of another host says nothing here.
+   */
+  readonly isTold?: boolean | undefined;
 }
 
 export type ToLoader =
@@ -38,13 +43,17 @@ export type ToWorker =
 
 export type FromLoader = { readonly kind: 'loaded'; readonly documents: number };
 
-export type FromWorker = { readonly kind: 'progress'; readonly completed: number } | WorkerResult;
+export type FromWorker =
+  | { readonly kind: 'progress'; readonly completed: number }
+  /** Documents (their numbers in the schedule) that were committed a moment ago, if it `isTold`. */
+  | { readonly kind: 'committed'; readonly documents: readonly number[] }
+  | WorkerResult;
 
 export interface WorkerResult {
   readonly kind: 'result';
   /**
    * Compressed HdrHistograms of microseconds in base64, for the first and the second half of the
-   * measured interval.
+   * measured interval. Empty if the parent takes the times.
    */
   readonly halves: readonly [string, string];
   /** Documents (their numbers in the schedule) with their commit timestamps, in no set order. */

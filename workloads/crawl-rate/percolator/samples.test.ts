@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createSchedule, endUs, measuredFromUs } from '../../harness/load/schedule.ts';
 import { judge } from '../saturation.ts';
-import { Samples } from './samples.ts';
+import { Samples } from './point.ts';
 
 const SECONDS = 20;
 const PER_SECOND = 1_000;

@@ -1,5 +1,10 @@
-/** Code common to the processes of the engine: opening the database, loading, and clustering. */
+/**
+ * What the processes of the engine have in common: they open the database, load the documents that
+ * arrive, and cluster them.
+ */
+import { encodeIntoCompressedBase64 } from 'hdr-histogram-js';
 import {
+  type CommittedRun,
   type Observer,
   openPercolator,
   openStore,
@@ -7,10 +12,12 @@ import {
   type PercolatorOptions,
   unreachable,
 } from '#engine';
-import { openDatabase, type OpenDatabase, tellParent } from '../../harness/processes/index.ts';
+import { createLatencyHistogram } from '#results';
 import { settingsOf } from '../../harness/engine-settings.ts';
-import { Clustered } from './clustered.ts';
-import { Loading } from './loading.ts';
+import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
+import { dueUs, type Schedule } from '../../harness/load/schedule.ts';
+import { openDatabase, type OpenDatabase, tellParent } from '../../harness/processes/index.ts';
+import { createSyntheticDocuments, documentId, encodeDocument } from '../documents/index.ts';
 import {
   type FromLoader,
   type FromWorker,
@@ -18,7 +25,9 @@ import {
   REPORT_MS,
   type ToLoader,
   type ToWorker,
+  type WorkerResult,
 } from './messages.ts';
+import { documentCell } from './tables.ts';
 
 /** With range locks only where several processes share the database. */
 type ProcessDatabase = Omit<OpenDatabase, 'rangeLocks'> & Partial<OpenDatabase>;
@@ -68,8 +77,8 @@ export function startClustering(
   observers: readonly Observer[],
   options: ProcessOptions & { readonly onClustered?: ((documents: number) => void) | undefined },
 ): { readonly hear: (message: ToWorker) => void; readonly stop: () => Promise<void> } {
-  const { schedule, concurrency, engine, onClustered = () => {} } = options;
-  const clustered = new Clustered(schedule);
+  const { schedule, concurrency, engine, isTold = false, onClustered = () => {} } = options;
+  const clustered = new Clustered(schedule, isTold ? tellingCommits() : undefined);
   const workers = Array.from({ length: engine.scanners }, () =>
     percolator.startWorker(observers, {
       concurrency: Math.ceil(concurrency / engine.scanners),
@@ -98,4 +107,167 @@ export function startClustering(
     await Promise.all(workers.map((worker) => worker.stop()));
   };
   return { hear, stop };
+}
+
+/* Loads the arrived documents in order, one transaction each. */
+
+/** Loading transactions in flight; further documents wait in order of arrival. */
+const LOADING_MAX = 256;
+/**
+ * Loading pauses while this many documents have begun to load and are not yet clustered. Above the
+ * engine's capacity, loading would otherwise take CPU time from clustering, and fewer documents
+ * would be finished. Arrivals do not pause.
+ */
+const UNCLUSTERED_MAX = 2048;
+
+export class Loading {
+  readonly #percolator: Percolator;
+  readonly #first: number;
+  readonly #documents: ReturnType<typeof createSyntheticDocuments>;
+  /**
+   * Documents of the schedule that have arrived, have begun to load, are loading, and are loaded.
+   */
+  #due = 0;
+  #begun = 0;
+  #loading = 0;
+  #loaded = 0;
+  /** Clustered documents, as last reported to this process. */
+  #clustered = 0;
+  readonly #finished = Promise.withResolvers<number>();
+  #isFinishing = false;
+
+  constructor(percolator: Percolator, { documents, schedule }: ProcessOptions) {
+    this.#percolator = percolator;
+    this.#first = schedule.first;
+    this.#documents = createSyntheticDocuments(documents);
+  }
+
+  /** All documents before `end` have arrived. */
+  load(end: number): void {
+    this.#due = end;
+    this.#fill();
+  }
+
+  setClustered(documents: number): void {
+    this.#clustered = documents;
+    this.#fill();
+  }
+
+  /**
+   * Drops the documents that have not begun to load; resolves with the number loaded, once all
+   * others are.
+   */
+  finish(): Promise<number> {
+    this.#due = this.#begun;
+    this.#isFinishing = true;
+    this.#fill();
+    return this.#finished.promise;
+  }
+
+  #fill(): void {
+    const beginMax = Math.min(this.#due, this.#clustered + UNCLUSTERED_MAX);
+    while (this.#loading < LOADING_MAX && this.#begun < beginMax) {
+      const n = this.#begun++;
+      this.#loading++;
+      void this.#loadOne(n).finally(() => {
+        this.#loading--;
+        this.#fill();
+      });
+    }
+    if (this.#isFinishing && this.#loading === 0) this.#finished.resolve(this.#loaded);
+  }
+
+  async #loadOne(n: number): Promise<void> {
+    const number = this.#first + n;
+    const value = encodeDocument(this.#documents.documentOf(number));
+    await this.#percolator.transact(async (transaction) => {
+      transaction.set(documentCell(documentId(number)), value);
+    });
+    this.#loaded++;
+  }
+}
+
+/** Tells the parent of all commits of a turn of the event loop, at its end. */
+function tellingCommits(): (n: number) => void {
+  let documents: number[] = [];
+  const tell = (): void => {
+    tellParent({ kind: 'committed', documents } satisfies FromWorker);
+    documents = [];
+  };
+  return (n) => {
+    if (documents.push(n) === 1) setImmediate(tell);
+  };
+}
+
+/*
+ * The documents that a worker has clustered during a point: when each was committed, and its
+ * latency since it was due.
+ */
+
+export class Clustered {
+  readonly #first: number;
+  readonly #latencies: Latencies;
+  readonly #tell: ((n: number) => void) | undefined;
+  /**
+   * Arrival numbers with their commit timestamps, in the order in which the commits were reported.
+   */
+  readonly #commits: [n: number, commitTimestamp: number][] = [];
+
+  /** @param tell takes the place of the latencies */
+  constructor(schedule: Schedule, tell?: (n: number) => void) {
+    this.#first = schedule.first;
+    this.#latencies = new Latencies(schedule);
+    this.#tell = tell;
+  }
+
+  get documents(): number {
+    return this.#commits.length;
+  }
+
+  begin(startUs: number): void {
+    this.#latencies.begin(startUs);
+  }
+
+  add({ cell, commitTimestamp }: CommittedRun): void {
+    const n = Number(cell.row) - this.#first;
+    this.#commits.push([n, commitTimestamp]);
+    if (this.#tell === undefined) this.#latencies.add(n);
+    else this.#tell(n);
+  }
+
+  result(): WorkerResult {
+    return { kind: 'result', halves: this.#latencies.halves, commits: this.#commits };
+  }
+}
+
+/** Latencies since each document was due, by the clock of the process that has them. */
+export class Latencies {
+  readonly #schedule: Schedule;
+  /** In microseconds, for each half of the measured interval. */
+  readonly #halves = [createLatencyHistogram(), createLatencyHistogram()] as const;
+  /** When the schedule began, in microseconds of the machine's monotonic clock. */
+  #startUs = 0;
+
+  constructor(schedule: Schedule) {
+    this.#schedule = schedule;
+  }
+
+  begin(startUs: number): void {
+    this.#startUs = startUs;
+  }
+
+  /** The document was committed just now. */
+  add(n: number): void {
+    const nowUs = monotonicUs();
+    const { warmupDocuments, documents } = this.#schedule;
+    if (n < warmupDocuments) return;
+    const latencyUs = Math.max(0, Math.round(nowUs - this.#startUs - dueUs(this.#schedule, n)));
+    const half = n - warmupDocuments < documents / 2 ? 0 : 1;
+    this.#halves[half].recordValue(latencyUs);
+  }
+
+  get halves(): WorkerResult['halves'] {
+    const [first, second] = this.#halves;
+    return [encodeIntoCompressedBase64(first), encodeIntoCompressedBase64(second)];
+  }
 }

@@ -3,7 +3,7 @@
  * their work by scanning, because other processes load the documents.
  */
 import { serve } from '../../harness/processes/index.ts';
-import { clusteringObserver } from './clustering-observer.ts';
+import { clusteringObserver } from './tables.ts';
 import type { ProcessOptions, ToWorker } from './messages.ts';
 import { openProcessDatabase, startClustering } from './serve-engine.ts';
 

@@ -17,13 +17,18 @@
  */
 import { Command, CommanderError, Option as CommanderOption } from 'commander';
 import { readConfigFile } from './config-file.ts';
-import { abortOnSignals } from './interrupt.ts';
-import { commandOf, goToCaller, repeatingCommand, versionText } from './invocation.ts';
+import {
+  abortOnSignals,
+  commandOf,
+  goToCaller,
+  repeatingCommand,
+  versionText,
+} from './invocation.ts';
 import { flag, parseOption, text, type Option } from './options.ts';
 import { checkSurroundings } from './surroundings.ts';
 import { firstErrorOf, printable, UsageError } from '#results';
 
-export interface CommandSpecification<O extends Options, A extends Options> {
+export interface CommandSpecification<O extends ScriptOptions, A extends ScriptOptions> {
   /** The script by its name in package.json: `bench:crawl-rate`. */
   readonly script: string;
   /** The purpose of the script in a few sentences, printed at the top of `--help`. */
@@ -37,6 +42,8 @@ export interface CommandSpecification<O extends Options, A extends Options> {
    * effect here, so that one file works for all scripts.
    */
   readonly ignoredInFiles?: readonly string[];
+  /** Sentences for options of other scripts, by their names: why this script has them not. */
+  readonly refused?: Readonly<Record<string, string>> | undefined;
   /** Complete command lines, each with a description of its effect. */
   readonly examples: readonly Example[];
 }
@@ -56,18 +63,21 @@ export interface CommandContext {
   readonly verbose: boolean;
 }
 
-export type Options = Readonly<Record<string, Option<unknown>>>;
+export type ScriptOptions = Readonly<Record<string, Option<unknown>>>;
 type ValueOf<S> = S extends Option<infer T> ? T : never;
-export type Values<S> = { readonly [K in keyof S]: ValueOf<S[K]> };
+export type OptionValues<S> = { readonly [K in keyof S]: ValueOf<S[K]> };
 /** A positional without a default is required, so its value is never `undefined`. */
 type PositionalValues<S> = { readonly [K in keyof S]: Exclude<ValueOf<S[K]>, undefined> };
 
 /**
  * Runs `action` with the options of this process's command line, then exits with the code above.
  */
-export async function runCommand<const O extends Options, const A extends Options = {}>(
+export async function runCommand<const O extends ScriptOptions, const A extends ScriptOptions = {}>(
   specification: CommandSpecification<O, A>,
-  action: (options: Values<O> & PositionalValues<A>, context: CommandContext) => Promise<void>,
+  action: (
+    options: OptionValues<O> & PositionalValues<A>,
+    context: CommandContext,
+  ) => Promise<void>,
 ): Promise<void> {
   const verbose = process.argv.includes('--verbose') || isOn(process.env['PERCOLATOR_DEBUG']);
   const argv = process.argv.slice(2);
@@ -100,11 +110,12 @@ function isOn(variable: string | undefined): boolean {
 }
 
 /** The typed options in `argv`, their paths checked; null if help or version was printed. */
-export function parseCommandLine<const O extends Options, const A extends Options = {}>(
+export function parseCommandLine<const O extends ScriptOptions, const A extends ScriptOptions = {}>(
   specification: CommandSpecification<O, A>,
   argv: readonly string[],
-): (Values<O> & PositionalValues<A>) | null {
+): (OptionValues<O> & PositionalValues<A>) | null {
   const command = commandFrom(specification);
+  refuseMissingOption(specification, argv);
   const texts = textsGiven(command, argv, Object.keys(specification.positionals ?? {}));
   if (texts === null) return null;
 
@@ -129,7 +140,7 @@ export function parseCommandLine<const O extends Options, const A extends Option
     if (typeof value === 'string' && isUsed) option.check(name, value);
   }
   // The option of the same key made each value, as `Values` requires.
-  return Object.fromEntries(values.map(({ key, value }) => [key, value])) as Values<O> &
+  return Object.fromEntries(values.map(({ key, value }) => [key, value])) as OptionValues<O> &
     PositionalValues<A>;
 }
 
@@ -199,7 +210,7 @@ const STANDARD_OPTIONS = {
   verbose: flag({ description: 'print the stack of an unexpected error' }),
 } as const;
 
-function commandFrom(specification: CommandSpecification<Options, Options>): Command {
+function commandFrom(specification: CommandSpecification<ScriptOptions, ScriptOptions>): Command {
   const command = new Command(commandOf(specification.script))
     .description(specification.description)
     .helpOption('-h, --help', 'print this text')
@@ -240,8 +251,7 @@ function textsGiven(
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return null;
-    const sentence = renamedSentence(error, command) ?? sentenceOf(error);
-    throw new UsageError(`${sentence}; ${command.name()} --help lists the options.`);
+    throw new UsageError(`${sentenceOf(error)}; ${command.name()} --help lists the options.`);
   }
   const given = command.options.flatMap((option) => {
     const value = command.opts<Record<string, string | boolean>>()[option.attributeName()];
@@ -251,6 +261,15 @@ function textsGiven(
   });
   const placed = positionals.map((key, index) => [key, command.args[index]]);
   return Object.fromEntries([...given, ...placed]) as Record<string, string | undefined>;
+}
+
+function refuseMissingOption(
+  { refused = {} }: CommandSpecification<ScriptOptions, ScriptOptions>,
+  argv: readonly string[],
+): void {
+  const given = argv.map((word) => keyOf(word.replace(/=.*/s, '')));
+  const key = given.find((one) => one in refused);
+  if (key !== undefined) throw new UsageError(refused[key] ?? '');
 }
 
 /** Commander would take the next option for the value, even a misspelled one. */
@@ -265,32 +284,10 @@ function refuseMissingValue(command: Command, argv: readonly string[]): void {
   );
 }
 
-/** Former names of options that are too different for commander to suggest the new one. */
-const RENAMED: Readonly<Record<string, string>> = {
-  '--all': '--profile',
-  '--directory': '--out',
-  '--folder': '--out',
-  '--from': '--seed',
-  '--fsync': '--no-fsync',
-  '--keep': '--no-regression',
-  '--preset': '--profile',
-  '--quick': '--profile',
-  '--record': '--out',
-  '--rounds': '--repeats',
-  '--without-fsync': '--no-fsync',
-};
-
-function renamedSentence({ message }: CommanderError, { options }: Command): string | undefined {
-  const old = /unknown option '(--[\w-]+)/.exec(message)?.[1] ?? '';
-  const renamed = RENAMED[old];
-  if (renamed === undefined || !options.some(({ long }) => long === renamed)) return undefined;
-  return `There is no ${old}: it is now ${renamed}`;
-}
-
 /** The texts in the file given with `--config`, if one was, by the keys of their options. */
 function textsOfConfig(
   file: string | undefined,
-  { options, ignoredInFiles = [] }: CommandSpecification<Options, Options>,
+  { options, ignoredInFiles = [] }: CommandSpecification<ScriptOptions, ScriptOptions>,
 ): ReadonlyMap<string, string> {
   if (file === undefined) return new Map();
   const known = new Map(
@@ -315,7 +312,7 @@ function withValue(name: string, value: string): string {
 
 function helpText(
   option: Option<unknown>,
-  { positionals = {} }: CommandSpecification<Options, Options>,
+  { positionals = {} }: CommandSpecification<ScriptOptions, ScriptOptions>,
 ): string {
   const nameOf = (key: string): string => (key in positionals ? `<${key}>` : flagOf(key));
   const conditions = Object.entries(option.onlyWith ?? {}).map(

@@ -11,7 +11,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { UsageError } from '#results';
 import { type Option, shortJson } from './options.ts';
-import { checkReadableFile } from './path-checks.ts';
+import { checkReadableFile } from './surroundings.ts';
 
 const BYTES_MAX = 1e6;
 /** Options of every script that only a command line can give: a file is read too late for them. */

@@ -10,8 +10,12 @@
  */
 import path from 'node:path';
 import { UsageError } from '#results';
-import { checkFolderNew, checkFolderWritable } from './path-checks.ts';
-import { checkReadableFile, checkReadableFolder } from './path-checks.ts';
+import {
+  checkFolderNew,
+  checkFolderWritable,
+  checkReadableFile,
+  checkReadableFolder,
+} from './surroundings.ts';
 
 /** One option, as data. Made by the functions below; read by `command-line.ts`. */
 export interface Option<T> {

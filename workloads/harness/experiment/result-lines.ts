@@ -4,27 +4,18 @@ import { printable, type ResultTable, type RunRecord, type Target, targetVerdict
 /** Begins each line of a table below its title. */
 const INDENT = '  ';
 
-/** The parts of a table that are printed. */
-export type PrintedTable = Pick<ResultTable, 'title' | 'columns' | 'rows'>;
-
-/** @param summary the table of a record that has points instead of findings */
-export function resultLines(record: RunRecord, summary?: PrintedTable): readonly string[] {
+export function resultLines(record: RunRecord): readonly string[] {
   const { state, findings, targets } = record;
   return [
     ...(state === 'interrupted' ? ['Interrupted: this is what was found until then.', ''] : []),
-    ...(summary === undefined ? [] : tableLines(summary)),
-    ...(findings?.tables ?? []).flatMap(tableLines),
-    ...(findings === null ? [] : [findings.headline, checkLine(record, findings)]),
-    ...failedCrawl(record),
-    ...failedPoints(record),
+    ...findings.tables.flatMap(tableLines),
+    findings.headline,
+    checkLine(record),
     ...(targets.length === 0 ? [] : ['', 'Targets:', ...targets.map(targetLine)]),
   ];
 }
 
-function checkLine(
-  { state }: RunRecord,
-  { kind, check }: NonNullable<RunRecord['findings']>,
-): string {
+function checkLine({ state, findings: { kind, check } }: RunRecord): string {
   const detail = check.detail.replace(/\.$/, '');
   if (check.passed) return `Checked: ${detail}.`;
   const because = state === 'finished' ? ', because the check failed' : '';
@@ -37,22 +28,12 @@ function targetLine(target: Target): string {
   return `  ${verdict}  ${target.name}: ${target.measured} (target: ${target.target}${reason})`;
 }
 
-function failedCrawl({ crawl }: RunRecord): readonly string[] {
-  if (crawl === null || crawl.check.passed) return [];
-  return [`The clusters of the real crawl ${crawl.file} are wrong: ${crawl.check.detail}`];
-}
-
-function failedPoints({ points }: RunRecord): readonly string[] {
-  return points
-    .filter(({ check, verdict }) => !check.passed || verdict === 'invalid')
-    .map(
-      ({ system, ratePercentPerHour, check, verdictReason }) =>
-        `No number for ${system} at ${ratePercentPerHour} %/hour: ${check.passed ? verdictReason : check.detail}`,
-    );
-}
-
 /** The lines of a table. Its rows become columns if it is too wide, and narrower that way. */
-export function tableLines({ title, columns, rows }: PrintedTable): readonly string[] {
+export function tableLines({
+  title,
+  columns,
+  rows,
+}: Pick<ResultTable, 'title' | 'columns' | 'rows'>): readonly string[] {
   const table = [columns, ...rows.map((row) => row.map(cellText))];
   const lines = aligned(table);
   const turned = aligned(columns.map((_, i) => table.map((row) => row[i] ?? '')));

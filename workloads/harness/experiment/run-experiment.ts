@@ -17,9 +17,13 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import {
+  type Check,
+  counted,
   type FindingsParts,
-  recordRun,
+  formatCount,
+  noNumbers,
   type Recording,
+  recordRun,
   type RunRecord,
   type Subject,
   UsageError,
@@ -27,28 +31,38 @@ import {
 import {
   type Example,
   flagOf,
-  type Options,
+  type ScriptOptions,
   runCommand,
-  type Values,
+  type OptionValues,
 } from '../command-line/command-line.ts';
 import { type Progress, startProgress } from '../command-line/progress.ts';
 import { ENGINE_OPTIONS } from '../engine-settings.ts';
-import { parametersOf } from '../parameters.ts';
-import { refuseMissingStore } from '../stores/index.ts';
-import { refuseFullDisk } from './disk-space.ts';
-import { type Plan, planLine } from './plan.ts';
-import { profileOption, type ProfileName, sized, type Sized, type Sizes } from './profiles.ts';
-import { withDefaults } from './profiles.ts';
-import { type PrintedTable, resultLines } from './result-lines.ts';
-import { resultOptions, runFolder } from './shared-options.ts';
+import { checkStoreName, refuseMissingStore } from '../stores.ts';
+import {
+  parametersOf,
+  planLine,
+  type ProfileName,
+  profileOption,
+  refuseFullDisk,
+  type RunPlan,
+  sized,
+  type Sized,
+  type Sizes,
+  withDefaults,
+} from './plan.ts';
+import { gatherHosts, refuseUnreachable, type RunHosts } from '../hosts/coordinator.ts';
+import { isInside, obeyOutside, runInside, whyNoHosts } from '../hosts/inside.ts';
+import type { RemoteHost } from '../processes/program.ts';
+import { resultLines } from './result-lines.ts';
+import { hostsOptions, resultOptions, runFolder } from './shared-options.ts';
 
-export interface Experiment<O extends Options, S extends object> {
+export interface Experiment<O extends ScriptOptions, S extends object> {
   /** The script by its name in package.json: `bench:oracle`. */
   readonly script: string;
   /** The name of its records. Default: that of the script, without `bench:`, and `-` for `:`. */
   readonly name?: string;
-  /** The subject of its page; null for an experiment that has points instead of findings. */
-  readonly subject: Subject | null;
+  /** The subject of its page. */
+  readonly subject: Subject;
   /**
    * The name and the subject of a run whose options ask another question than the script's own;
    * undefined if they do not.
@@ -63,11 +77,21 @@ export interface Experiment<O extends Options, S extends object> {
   /** Default: true, except for a proof, which has a verdict instead. */
   readonly hasTargets?: false;
   /** Throws a UsageError if options contradict each other. */
-  readonly plan: (options: Sized<O, S>) => Plan;
+  readonly plan: (options: Sized<O, S>) => RunPlan;
   /** Throws a UsageError if the run cannot begin on this machine. */
   readonly refuse?: (options: Sized<O, S>) => Promise<void>;
-  /** The table that is printed if there are no findings. */
-  readonly summary?: (record: RunRecord) => PrintedTable;
+  /**
+   * The option because of which the run needs namespaces as hosts, if there is one: it then takes
+   * place inside (hosts/inside.ts).
+   */
+  readonly needsHosts?: (options: Sized<O, S>) => string | undefined;
+  /**
+   * Whether it has `hostsOptions`, and places its processes on the hosts that it is given
+   * (hosts/coordinator.ts).
+   */
+  readonly isAcrossHosts?: true;
+  /** Why it has not, as the end of a sentence that begins with its name. */
+  readonly isOnOneHost?: string;
   /** Options that ask for something other than a run, and the answers, which leave no record. */
   readonly instead?: { readonly [K in keyof O]?: (options: Sized<O, S>) => Promise<void> };
 }
@@ -78,17 +102,19 @@ export interface Measuring extends Recording {
   readonly signal: AbortSignal;
   /** An empty folder for databases and other temporary files. */
   readonly work: string;
+  /** Other machines for the processes of the run; none if it is on this one. */
+  readonly hosts: readonly RemoteHost[];
 }
 
-/** Resolves to what was found; to null if the record describes it already. */
-type Measure<O extends Options, S> = (
+/** Resolves to what was found. */
+type MeasureRun<O extends ScriptOptions, S> = (
   options: Sized<O, S>,
   measuring: Measuring,
-) => Promise<FindingsParts | null>;
+) => Promise<FindingsParts>;
 
-export async function runExperiment<const O extends Options, S extends object>(
+export async function runExperiment<const O extends ScriptOptions, S extends object>(
   experiment: Experiment<O, S>,
-  measure: Measure<O, S>,
+  measure: MeasureRun<O, S>,
 ): Promise<void> {
   const { script, description, examples, sizes, plan: planOf } = experiment;
   const name = experiment.name ?? script.replace(/^bench:/, '').replace(':', '-');
@@ -96,13 +122,22 @@ export async function runExperiment<const O extends Options, S extends object>(
     profile: profileOption((profile) => planOf(sized(typical(experiment), sizes, profile)).seconds),
     ...withDefaults(experiment.options, sizes),
     out: runFolder(name),
-    ...resultOptions(experiment.subject?.kind !== 'proof' && experiment.hasTargets !== false),
+    ...resultOptions(experiment.subject.kind !== 'proof' && experiment.hasTargets !== false),
   };
   const ignoredInFiles = Object.keys(ENGINE_OPTIONS).filter((key) => !(key in options));
-  const command = { script, description, options, examples, ignoredInFiles };
+  const { isOnOneHost: because } = experiment;
+  const refused = because && { hosts: `--hosts: ${script} ${because}.` };
+  const command = {
+    script,
+    description,
+    options,
+    examples,
+    ignoredInFiles,
+    ...(refused && { refused }),
+  };
   await runCommand(command, async (given, { signal, commandLine }) => {
     const { profile, out, json, failOnTarget } = given;
-    const settings = sized(given as Values<O>, sizes, profile as ProfileName);
+    const settings = sized(given as OptionValues<O>, sizes, profile as ProfileName);
     const answer = answerInstead(experiment, settings, json);
     if (answer !== undefined) return answer(settings);
     const plan = planOf(settings);
@@ -110,23 +145,95 @@ export async function runExperiment<const O extends Options, S extends object>(
     const store = onlyStoreOf(settings);
     if (store !== undefined) await refuseMissingStore(store);
     if (plan.diskBytes !== undefined) await refuseFullDisk(out, plan.diskBytes);
+    const needing = experiment.needsHosts?.(settings);
+    if (needing !== undefined) {
+      if (!isInside()) return goInside(needing, signal);
+      obeyOutside();
+    }
     process.stderr.write(`${planLine(plan, out)}\n`);
     const asked = experiment.variant?.(settings) ?? { name, subject: experiment.subject };
     const described = { experiment: asked.name, subject: asked.subject, commandLine, signal };
     const header = { ...headerOf(plan, settings), ...described };
+    await using hosts = experiment.isAcrossHosts && (await hostsFor(settings, signal));
     const { run, page } = await recordRun(out, header, (recording) =>
-      measureIn(path.join(out, 'work'), (surroundings) =>
-        measure(settings, { ...recording, ...surroundings, signal }),
-      ),
+      measureIn(path.join(out, 'work'), (surroundings) => {
+        const measuring = { ...recording, ...surroundings, signal, hosts: [] };
+        return onHosts(hosts, measuring, (all) => measure(settings, all));
+      }),
     );
-    print(run.record, { page, isJson: json, summary: experiment.summary });
+    print(run.record, { page, isJson: json });
     process.exitCode = exitCodeOf(run.record, failOnTarget === true);
     return undefined;
   });
 }
 
+/**
+ * The hosts that `--hosts` asks for, when all have joined; undefined if it does not.
+ * @throws UsageError as `gatherHosts`, or if the store cannot be reached from all of them
+ */
+async function hostsFor(settings: object, signal: AbortSignal): Promise<RunHosts | undefined> {
+  const { hosts: count = 0, listen } = settings as Partial<Asked>;
+  if (count === 0) {
+    if (listen === undefined) return undefined;
+    throw new UsageError('--listen has an effect only with --hosts, but no other host is awaited.');
+  }
+  const name = onlyStoreOf(settings);
+  const store = checkStoreName(name ?? 'emulator');
+  refuseUnreachable(store, []);
+  const say = (line: string): void => void process.stderr.write(`${line}\n`);
+  const gathered = await gatherHosts({ count, listen, signal, say });
+  try {
+    refuseUnreachable(store, gathered.hosts);
+    return gathered;
+  } catch (error) {
+    await gathered[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+type Asked = { readonly [K in keyof typeof HOSTS]: OptionValues<typeof HOSTS>[K] };
+
+const HOSTS = hostsOptions();
+
+/** Adds to what is found which host ran what. If one is lost, that is why the run has failed. */
+async function onHosts(
+  hosts: RunHosts | undefined,
+  measuring: Measuring,
+  measure: (measuring: Measuring) => Promise<FindingsParts>,
+): Promise<FindingsParts> {
+  if (hosts === undefined) return measure(measuring);
+  const { keep } = measuring;
+  const signal = AbortSignal.any([measuring.signal, hosts.lost]);
+  const named = (found: FindingsParts): FindingsParts =>
+    found.tables.length === 0 ? found : { ...found, tables: [...found.tables, hosts.table()] };
+  const failIfLost = (): void => {
+    if (!measuring.signal.aborted) hosts.lost.throwIfAborted();
+  };
+  try {
+    const given = {
+      ...measuring,
+      signal,
+      hosts: hosts.hosts,
+      keep: (found: FindingsParts) => keep(named(found)),
+    };
+    return named(await measure(given));
+  } catch (error) {
+    failIfLost();
+    throw error;
+  } finally {
+    failIfLost();
+  }
+}
+
+/** @throws UsageError if this machine has no hosts */
+async function goInside(option: string, signal: AbortSignal): Promise<void> {
+  const why = await whyNoHosts();
+  if (why !== undefined) throw new UsageError(`${option}: ${why}.`);
+  process.exitCode = await runInside(signal);
+}
+
 /** The answer to an option that asks for something other than a run; undefined without one. */
-function answerInstead<O extends Options, S extends object>(
+function answerInstead<O extends ScriptOptions, S extends object>(
   { instead = {} }: Experiment<O, S>,
   settings: Sized<O, S>,
   isJson: boolean,
@@ -143,12 +250,12 @@ function answerInstead<O extends Options, S extends object>(
 }
 
 /** The defaults, the same on every machine. */
-function typical<O extends Options>({ options }: { readonly options: O }): Values<O> {
+function typical<O extends ScriptOptions>({ options }: { readonly options: O }): OptionValues<O> {
   const entries = Object.entries(options).map(([key, option]) => [
     key,
     option.typical ?? option.fallback(),
   ]);
-  return Object.fromEntries(entries) as Values<O>;
+  return Object.fromEntries(entries) as OptionValues<O>;
 }
 
 /** The only value of `--store`. Of several, a run measures those that are there. */
@@ -164,7 +271,7 @@ interface Settings {
   readonly repeats?: unknown;
 }
 
-function headerOf(plan: Plan, settings: Settings) {
+function headerOf(plan: RunPlan, settings: Settings) {
   const { seed, repeats } = settings;
   return {
     profile: settings.profile,
@@ -210,25 +317,68 @@ function removeOrSay(folder: string): void {
 interface Printing {
   readonly page: string;
   readonly isJson: boolean;
-  readonly summary: ((record: RunRecord) => PrintedTable) | undefined;
 }
 
-function print(record: RunRecord, { page, isJson, summary }: Printing): void {
-  const table = record.findings === null ? summary?.(record) : undefined;
+function print(record: RunRecord, { page, isJson }: Printing): void {
   const lines = isJson
     ? [JSON.stringify(record, null, 2)]
-    : [...resultLines(record, table), '', `Report: ${page}`];
+    : [...resultLines(record), '', `Report: ${page}`];
   process.stdout.write(`${lines.join('\n')}\n`);
 }
 
 /** The exit code of a run without an error. Prints a sentence about targets that make it 1. */
 function exitCodeOf(record: RunRecord, failOnTarget: boolean): number {
-  const { findings, crawl, points, targets } = record;
-  const isWrong = [findings, crawl, ...points].some((part) => part?.check.passed === false);
+  const { findings, targets } = record;
+  const isWrong = !findings.check.passed;
   const missed = targets.filter(({ met }) => met === false);
   if (failOnTarget && missed.length > 0) {
     const names = missed.map(({ name }) => name).join(', ');
     process.stderr.write(`--fail-on-target: NOT met: ${names}.\n`);
   }
   return isWrong || (failOnTarget && missed.length > 0) ? 1 : 0;
+}
+
+/**
+ * Measures a part that throws if its check fails, and resolves with the result. If it throws, and
+ * not because of an interrupt, the parts before it no longer count either: the record then says why
+ * there are no numbers.
+ */
+export async function measureChecked<T>(
+  { keep, signal }: Pick<Measuring, 'keep' | 'signal'>,
+  measure: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await measure();
+  } catch (error) {
+    if (!signal.aborted) keep(noNumbers(error instanceof Error ? error.message : String(error)));
+    throw error;
+  }
+}
+
+export interface Proof {
+  /** What is looked at, in the plural: "runs". */
+  readonly unit: string;
+  readonly planned: number;
+  readonly done: number;
+  /** What a violation is, as the end of a sentence: "broke a rule". */
+  readonly fault: string;
+  /** Each violation by its place: "seed 17 (lost update)". */
+  readonly found: readonly string[];
+}
+
+const NAMED_MAX = 10;
+
+/**
+ * The verdict of a script that proves, in the words of every such script. A proof holds only if
+ * everything that was planned has been looked at: an interrupted one has proven nothing, even if it
+ * met no violation.
+ */
+export function verdictOf({ unit, planned, done, fault, found }: Proof): Check {
+  const all = counted(planned, unit);
+  const whole = done === planned ? all : `the ${formatCount(done)} of ${all} that ended`;
+  if (found.length === 0) return { passed: done === planned, detail: `none of ${whole} ${fault}` };
+  const named = found.slice(0, NAMED_MAX);
+  const more = found.length > named.length ? `, and ${found.length - named.length} more` : '';
+  const detail = `${formatCount(found.length)} of ${whole} ${fault}: ${named.join(', ')}${more}`;
+  return { passed: false, detail };
 }

@@ -118,7 +118,7 @@ const STORE = {
   description:
     'the storage; embedded is a folder with durable commits, emulator the official one of Bigtable, hbase an HBase started here',
   expected:
-    'embedded, emulator, bigtable://project/instance[?appProfile=name], hbase, or hbase[s]://host:port,...[?namespace=name&sessionTimeoutMs=90000] (a port: 1 to 65535)',
+    'embedded, emulator, bigtable://project/instance[?appProfile=name], hbase, or hbase[s]://host:port,...[?namespace=name&sessionTimeoutMs=90000&proofMs=1000&principal=hbase/_HOST] (a port: 1 to 65535)',
 };
 
 /** The region servers of an HBase that is started here. */
@@ -164,6 +164,29 @@ function isStoreName(name: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Of a script whose processes may be on other machines (hosts/coordinator.ts). */
+export function hostsOptions(): {
+  readonly hosts: Option<number>;
+  readonly listen: Option<string | undefined>;
+} {
+  return {
+    hosts: integer({
+      description:
+        'other machines on which the processes of the engine run, by turns: the run waits until an agent on each has joined ' +
+        '(./run.sh agent; the command is printed), and --store must be one that all of them reach',
+      default: 0,
+      defaultText: 'all processes on this machine',
+      min: 0,
+      max: 64,
+    }),
+    listen: text({
+      description: 'where the agents of --hosts join',
+      defaultText: 'all addresses of this machine, at a free port',
+      placeholder: 'host:port',
+    }),
+  };
 }
 
 /** A distance that the embedded storage does not have. */

@@ -2,11 +2,12 @@
  * The database of an experiment in several processes: how to reach it, as plain data that each
  * process receives, and how each opens it.
  *
- *     parent ──▶ oracle (oracle-process.ts), lock service (lock-service-process.ts)
+ *     parent ──▶ oracle (oracle-process.ts), lock service (lock-service-process.ts): engine.ts
  *            └─▶ workers, loaders ...: `openDatabase(database)`, with a client of each service
  *
  * The processes share the store by its address; the embedded store is a folder that lets them
- * share.
+ * share. If they are on several hosts, the services listen there, with the certificates of the run
+ * (hosts/run-identity.ts).
  */
 import {
   type Bigtable,
@@ -22,8 +23,9 @@ import {
   type WorkerOptions,
 } from '#engine';
 import { freePorts, HOST } from '#engine/testing';
+import { tlsOfRun } from '../hosts/run-identity.ts';
 import type { Crew } from './crew.ts';
-import type { Member } from './member.ts';
+import type { AnyHost } from './program.ts';
 
 /** How each of several processes reaches a database. */
 export interface SharedDatabase {
@@ -32,6 +34,10 @@ export interface SharedDatabase {
   readonly oracles: readonly string[];
   /** Host and port of its lock service. */
   readonly lockService: string;
+  /** How long a process waits for an oracle, in milliseconds. Default: `ORACLE_MS_MAX`. */
+  readonly oracleMsMax?: number | undefined;
+  /** Whether the services have addresses off the loopback, without certificates. */
+  readonly insecure?: boolean | undefined;
 }
 
 export interface OpenDatabase {
@@ -46,6 +52,8 @@ export interface ServiceOptions {
   readonly store: StoreAddress;
   /** Host and port; default: a free port. */
   readonly address?: string | undefined;
+  /** Whether the address may be off the loopback, without certificates. */
+  readonly insecure?: boolean | undefined;
   /** For the oracle: how long clients receive no timestamp after a kill. Default: the engine's. */
   readonly leaseTimeToLiveMs?: number | undefined;
   /** For the oracle: how long it waits for a store that is away, in milliseconds. Default: 0. */
@@ -62,21 +70,23 @@ export interface ServiceReady {
  * fail.
  */
 const ORACLE_MS_MAX = 60_000;
-const ORACLE = new URL('oracle-process.ts', import.meta.url);
-const LOCK_SERVICE = new URL('lock-service-process.ts', import.meta.url);
 
-/** Starts the services of the database in `store`, each as a process of its own. */
-export async function startServices(crew: Crew, store: StoreAddress): Promise<SharedDatabase> {
-  const options = { store } satisfies ServiceOptions;
-  const oracle = await crew.start({ name: 'the oracle', program: ORACLE, options });
-  const locks = await crew.start({ name: 'the lock service', program: LOCK_SERVICE, options: {} });
-  return { store, oracles: [await addressOf(oracle)], lockService: await addressOf(locks) };
+/** Resolves to the address of an oracle without the rest of an engine. */
+export async function startOracle(crew: Crew, store: StoreAddress): Promise<string> {
+  const name = 'the oracle';
+  const options = { store, address: addressOn(crew.placeOf(name)) } satisfies ServiceOptions;
+  const oracle = await crew.start({ name, program: SERVICE_PROGRAMS.oracle, options });
+  return ((await oracle.ready) as ServiceReady).address;
 }
 
-/** The programs of the services, for an experiment that restarts a killed service. */
+/** A free port of the host; of this machine alone if the service runs where this process does. */
+export function addressOn(host: AnyHost | undefined): string | undefined {
+  return host && `${host.address}:0`;
+}
+
 export const SERVICE_PROGRAMS: { readonly oracle: URL; readonly lockService: URL } = {
-  oracle: ORACLE,
-  lockService: LOCK_SERVICE,
+  oracle: new URL('oracle-process.ts', import.meta.url),
+  lockService: new URL('lock-service-process.ts', import.meta.url),
 };
 
 /**
@@ -88,24 +98,22 @@ export async function newServices(store: StoreAddress): Promise<SharedDatabase> 
   return { store, oracles, lockService };
 }
 
-async function addressOf(service: Member): Promise<string> {
-  return ((await service.ready) as ServiceReady).address;
-}
-
 /**
  * Opens the database. Its `close` also closes the store and the clients. `rangeLocks` are for its
  * workers.
  * @param observed wraps the store that the database uses, for a process that watches its calls
  */
 export async function openDatabase(
-  { store: address, oracles, lockService }: SharedDatabase,
+  database: SharedDatabase,
   options: Omit<PercolatorOptions, 'store' | 'folder' | 'oracle' | 'liveness'> = {},
   observed: (store: Bigtable) => Bigtable = (store) => store,
 ): Promise<OpenDatabase> {
-  const store = observed(await openStore(address));
-  const oracle = connectOracle({ addresses: oracles, timeoutMs: ORACLE_MS_MAX });
+  const { oracles, lockService, oracleMsMax = ORACLE_MS_MAX, insecure } = database;
+  const store = observed(await openStore(database.store));
+  const tls = tlsOfRun();
+  const oracle = connectOracle({ addresses: oracles, timeoutMs: oracleMsMax, insecure, tls });
   const local = localProcesses(String(entropySeed()));
-  const liveness = connectLockService({ address: lockService, local });
+  const liveness = connectLockService({ addresses: [lockService], local, insecure, tls });
   const closeServices = async (): Promise<void> => {
     await Promise.all([oracle.close(), liveness.close()]);
     await store.close();

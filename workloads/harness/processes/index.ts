@@ -1,5 +1,5 @@
 /** The front door of processes: how an experiment runs in several of them. */
-export { Answers } from './answers.ts';
+export { Answers } from './crew.ts';
 export { Crew } from './crew.ts';
 export {
   newServices,
@@ -8,9 +8,10 @@ export {
   type SharedDatabase,
   SERVICE_PROGRAMS,
   type ServiceOptions,
-  startServices,
+  startOracle,
 } from './database.ts';
-export { type End, Member } from './member.ts';
-export { patiently } from './patiently.ts';
+export { type End, Member } from './crew.ts';
+export { type Engine, startEngine } from './engine.ts';
+export { patiently } from './serve.ts';
 export { serve, tellParent } from './serve.ts';
-export { stopFor } from './stop-for.ts';
+export { byTurns, type PlaceOf } from './program.ts';

@@ -20,7 +20,9 @@
  * still want the measurements.
  */
 import process from 'node:process';
-import type { LeavingMessage, ReadyMessage, StopMessage } from './member.ts';
+import { isRetryable, systemClock } from '#engine';
+import { monotonicMs } from '../load/monotonic-clock.ts';
+import type { LeavingMessage, ReadyMessage, StopMessage } from './crew.ts';
 
 export interface ServedProcess<To> {
   /** Sent to the parent with "ready". */
@@ -69,4 +71,23 @@ function isStop(message: unknown): message is StopMessage {
 
 function killSelf(): void {
   process.kill(process.pid, 'SIGKILL');
+}
+
+const REST_MS = 50;
+
+/**
+ * Makes the call until it succeeds, as a user would whose store does not answer for a moment.
+ * Rejects with its last error if that can never succeed, or if `forMs` milliseconds have passed
+ * since the first call.
+ */
+export async function patiently<T>(forMs: number, call: () => Promise<T>): Promise<T> {
+  const untilMs = monotonicMs() + forMs;
+  for (;;) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!isRetryable(error) || monotonicMs() > untilMs) throw error;
+      await systemClock.sleep(REST_MS);
+    }
+  }
 }

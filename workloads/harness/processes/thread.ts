@@ -2,7 +2,7 @@
 import { totalmem } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { UsageError } from '#results';
-import { bytesText } from '../experiment/disk-space.ts';
+import { bytesText } from '../experiment/plan.ts';
 
 export interface ThreadOptions<Message> {
   /** What the program finds in `workerData`. */

@@ -23,7 +23,8 @@ class Exit extends Error {}
 
 const [node = '', , list = '[]'] = process.argv;
 const write = process.stdout.write.bind(process.stdout);
-process.setMaxListeners(0); // Every script listens for signals and errors.
+// Every script listens for signals and errors.
+for (const one of [process, process.stdout, process.stderr]) one.setMaxListeners(0);
 process.exit = (code) => {
   process.exitCode = code;
   throw new Exit();

@@ -20,7 +20,7 @@ import {
   startNameNode,
   writeSite,
 } from '#engine/testing';
-import { hadoopClassPath } from '../jvm/hadoop.ts';
+import { hadoopClassPath } from '../batch-engines.ts';
 
 export interface LocalHadoop extends AsyncDisposable {
   /** For HADOOP_CONF_DIR. */
@@ -98,7 +98,7 @@ export async function startHadoop(): Promise<LocalHadoop> {
 async function startAll(processes: JavaProcesses, nameNodePort: number): Promise<void> {
   processes.start(RESOURCE_MANAGER);
   processes.start(NODE_MANAGER);
-  await startNameNode(processes, nameNodePort);
+  await startNameNode(processes, { port: nameNodePort });
   for (const program of dataNodes(processes.folder, 1)) processes.start(program);
 }
 

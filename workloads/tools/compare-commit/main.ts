@@ -10,8 +10,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { execa, ExecaError, parseCommandString } from 'execa';
 import { flag, integer, number, runCommand, text, UsageError } from '#harness';
-import { compareRuns } from '../compare/compare-runs.ts';
-import { conclude } from '../compare/conclude.ts';
+import { compareRuns, conclude } from '../compare/compare-runs.ts';
 import { sharePackages } from './share-packages.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRandom } from '#engine/base';
-import { estimate, intervalOf } from '../../harness/statistics/ratio.ts';
+import { estimate, intervalOf } from '../../harness/statistics.ts';
 import { differenceOf } from './difference.ts';
 import type { Metric } from './metrics.ts';
 

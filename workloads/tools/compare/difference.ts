@@ -22,7 +22,7 @@
 import type { Interval } from '#results';
 import jstat from 'jstat';
 import { sampleVariance } from 'simple-statistics';
-import { estimate, intervalOf, studentT } from '../../harness/statistics/ratio.ts';
+import { estimate, intervalOf, studentT } from '../../harness/statistics.ts';
 import type { Metric } from './metrics.ts';
 
 export type Verdict = 'better' | 'same' | 'worse' | 'no verdict';
@@ -93,9 +93,9 @@ function verdictOf({ low, high }: Interval, better: Metric['better'], threshold:
   return 'no verdict';
 }
 
-type Found = Pick<Difference, 'interval' | 'because'> & { readonly interval: Interval };
+type FoundInterval = Pick<Difference, 'interval' | 'because'> & { readonly interval: Interval };
 
-function intervalBetween(a: Metric, b: Metric, confidence: number): Found | null {
+function intervalBetween(a: Metric, b: Metric, confidence: number): FoundInterval | null {
   const isRepeated = Math.min(a.samples.length, b.samples.length) >= SAMPLES_MIN;
   if (isRepeated && isConstant(a.samples) && isConstant(b.samples) && a.value === b.value) {
     return { interval: { low: 0, high: 0 }, because: repeatsText(a, b) };

@@ -5,8 +5,7 @@
  * cannot be compared, or no metric has a verdict, and one sentence says why.
  */
 import { flag, number, runCommand, text } from '#harness';
-import { compareRuns } from './compare-runs.ts';
-import { conclude } from './conclude.ts';
+import { compareRuns, conclude } from './compare-runs.ts';
 
 const side = (which: string) =>
   text({

@@ -1,19 +1,11 @@
 /**
  * The metrics of a run: the numbers by which it is compared with another.
  *
- * Figure 7 has those of its points and its capacities. All other experiments declare in their
- * record which columns of their tables are metrics. A record of an earlier version declares
- * nothing; its tables are read by the declarations of the run that it is compared with.
+ * An experiment declares in its record which columns of its tables are metrics. A record of an
+ * earlier version declares nothing; its tables are read by the declarations of the run that it is
+ * compared with.
  */
-import {
-  HEADLINE_SAMPLES_MIN,
-  type Interval,
-  isStated,
-  type Point,
-  type ResultMetric,
-  type ResultTable,
-  type RunRecord,
-} from '#results';
+import type { Interval, ResultMetric, ResultTable, RunRecord } from '#results';
 import { mean } from 'simple-statistics';
 
 export interface Metric {
@@ -33,8 +25,11 @@ export interface Metric {
   readonly samples: readonly number[];
 }
 
+/** The cell of a latency of a system that did not keep up. */
+const UNBOUNDED = '\u221e';
+
 type Values = Pick<Metric, 'value'> & Partial<Metric>;
-type Row = ResultTable['rows'][number];
+type MetricRow = ResultTable['rows'][number];
 type Kind = Pick<Metric, 'name' | 'unit' | 'better'>;
 
 /** @param declaring the records whose declarations count, in this order */
@@ -42,12 +37,7 @@ export function metricsOf(
   record: RunRecord,
   declaring: readonly RunRecord[] = [record],
 ): readonly Metric[] {
-  const tables = record.findings?.tables ?? [];
-  return [
-    ...record.points.flatMap(pointMetrics),
-    ...capacityMetrics(record),
-    ...tables.flatMap((table) => tableMetrics(table, declaring)),
-  ];
+  return record.findings.tables.flatMap((table) => tableMetrics(table, declaring));
 }
 
 /** One metric from those of several runs, each of which counts as a repeat. */
@@ -81,54 +71,6 @@ function middle(values: readonly number[]): number {
   return Math.exp(mean(values.map((value) => Math.log(value))));
 }
 
-function pointMetrics(point: Point): readonly Metric[] {
-  const system = point.system === 'percolator' ? 'Percolator' : 'MapReduce';
-  const at = `${system} at ${point.ratePercentPerHour} %/hour`;
-  const lower = (what: string, unit: string): Kind => ({
-    name: `${at}: ${what}`,
-    unit,
-    better: 'lower',
-  });
-  const { latency, cpuSecondsPerDocument: cpu } = point;
-  return [
-    metric(lower('median latency', 'ms'), {
-      ...latencyOf(point, latency?.medianMs, (count) => count >= HEADLINE_SAMPLES_MIN),
-      samples: point.repeatMediansMs,
-    }),
-    metric(
-      lower('p99 latency', 'ms'),
-      latencyOf(point, latency?.p99Ms, (count) => isStated(99, count)),
-    ),
-    ...(cpu === null || !point.check.passed
-      ? []
-      : [metric(lower('CPU per document', 'ms'), { value: cpu * 1000 })]),
-  ];
-}
-
-function latencyOf(
-  point: Point,
-  ms: number | undefined,
-  isEnough: (samples: number) => boolean,
-): Values {
-  if (!point.check.passed) return { value: null, missing: 'its check failed' };
-  if (point.verdict === 'invalid') return { value: null, missing: 'its measurement is invalid' };
-  if (point.verdict === 'saturated') return { value: Infinity };
-  const samples = point.latency?.count ?? 0;
-  if (ms !== undefined && isEnough(samples)) return { value: ms };
-  return { value: null, missing: `${samples} samples are too few` };
-}
-
-function capacityMetrics({ capacity }: RunRecord): readonly Metric[] {
-  const of = (system: string, value: number | null | undefined): readonly Metric[] =>
-    value === null || value === undefined
-      ? []
-      : [metric({ name: `capacity: ${system}`, unit: 'documents/s', better: 'higher' }, { value })];
-  return [
-    ...of('Percolator', capacity?.percolatorDocumentsPerSecond),
-    ...of('MapReduce', capacity?.mapreduceDocumentsPerSecond),
-  ];
-}
-
 function tableMetrics(table: ResultTable, declaring: readonly RunRecord[]): readonly Metric[] {
   const own = table.metrics ?? null;
   const declared = own ?? declarationOf(table.name, declaring);
@@ -150,7 +92,7 @@ function tableMetrics(table: ResultTable, declaring: readonly RunRecord[]): read
 }
 
 /** "embedded, callers 64": a number alone would say little. */
-function rowName({ columns }: ResultTable, row: Row, count: number): string {
+function rowName({ columns }: ResultTable, row: MetricRow, count: number): string {
   const texts = row.slice(0, count).map((value, i) => {
     return typeof value === 'number' ? `${columns[i]} ${value}` : (value ?? '');
   });
@@ -162,22 +104,23 @@ function declarationOf(
   declaring: readonly RunRecord[],
 ): ResultTable['metrics'] | undefined {
   return declaring
-    .flatMap(({ findings }) => findings?.tables ?? [])
+    .flatMap(({ findings }) => findings.tables)
     .find(({ name, metrics }) => name === table && (metrics ?? null) !== null)?.metrics;
 }
 
-interface Cell {
+interface MetricCell {
   readonly table: ResultTable;
   readonly column: ResultMetric;
-  readonly row: Row;
+  readonly row: MetricRow;
   readonly index: number;
   /** Whether the table itself declares the metric: only then do its intervals fit the rows. */
   readonly isOwn: boolean;
 }
 
-function cellMetric(kind: Kind, { table, column, row, index, isOwn }: Cell): Metric {
+function cellMetric(kind: Kind, { table, column, row, index, isOwn }: MetricCell): Metric {
   const numberIn = (name: string): number | null => {
     const value = row[table.columns.indexOf(name)];
+    if (value === UNBOUNDED) return Infinity;
     return typeof value === 'number' ? value : null;
   };
   const [low, high] = (column.intervalColumns ?? []).map(numberIn);

@@ -10,12 +10,11 @@
  * the command line; 130 if it was interrupted, which the report says.
  */
 import { type Bigtable, fsck, openEmbedded, openStore, PercolatorError } from '#engine';
+import { FsckReport, reportLines } from '#engine/host';
 import { flag, integer, runCommand, startProgress, text, textList } from '#harness';
 import { UsageError } from '#results';
-import { checkReadableFolder } from '../../harness/command-line/path-checks.ts';
-import { checkStoreName, namedEmulator, provideStore } from '../../harness/stores/index.ts';
-import { reportLines } from './fsck-lines.ts';
-import { FsckReport } from './fsck-report.ts';
+import { checkReadableFolder } from '../../harness/command-line/surroundings.ts';
+import { checkStoreName, namedEmulator, provideStore } from '../../harness/stores.ts';
 
 const specification = {
   script: 'fsck',

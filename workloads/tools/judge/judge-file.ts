@@ -1,9 +1,9 @@
 /** Judges a file by the promised model; the file may hold either kind of history. */
 import { UsageError } from '#results';
-import { kindOfHistory } from './kind.ts';
+import { kindOfHistory } from './lines.ts';
 import { judgeLists } from './lists/judge-lists.ts';
 import { judgeTimestamps } from './timestamps/judge-timestamps.ts';
-import type { JudgeOptions, Verdict } from './verdict.ts';
+import type { JudgeOptions, HistoryVerdict } from './verdict.ts';
 
 /** The models; in strong ones real time counts. */
 export const MODELS = [
@@ -19,7 +19,7 @@ export interface FileOptions extends Omit<JudgeOptions, 'strict' | 'serializable
 }
 
 /** @throws UsageError that names the line, if the file is not a history */
-export async function judgeFile(file: string, options: FileOptions): Promise<Verdict> {
+export async function judgeFile(file: string, options: FileOptions): Promise<HistoryVerdict> {
   const { model } = options;
   const kind = await kindOfHistory(file);
   const serializable = model.endsWith('serializable');

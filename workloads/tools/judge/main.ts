@@ -11,7 +11,7 @@
 import { choice, flag, inputFile, integer, runCommand, startProgress } from '#harness';
 import { judgeFile, MODELS } from './judge-file.ts';
 import { reportLines, reportOf } from './report.ts';
-import type { JudgeOptions, Verdict } from './verdict.ts';
+import type { JudgeOptions, HistoryVerdict } from './verdict.ts';
 
 /** Violations kept in memory, unless `--all` or `--limit` asks for more. All are counted. */
 const KEEP_MAX = 1000;
@@ -77,8 +77,8 @@ await runCommand(specification, async (options, { signal }) => {
 
 /** Ends the progress before a failure is reported: a bar would erase the sentence. */
 async function withProgress(
-  judge: (onProgress: JudgeOptions['onProgress']) => Promise<Verdict>,
-): Promise<Verdict> {
+  judge: (onProgress: JudgeOptions['onProgress']) => Promise<HistoryVerdict>,
+): Promise<HistoryVerdict> {
   const progress = startProgress({ stream: process.stderr });
   progress.phase('judging', 0, 'transactions');
   try {

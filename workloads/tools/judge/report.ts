@@ -1,21 +1,21 @@
 /** The report of a judgement, as data for `--json` and as text. */
 import { counted, formatCount } from '#results';
 import { ANOMALIES, type AnomalyName, type Story } from './anomalies.ts';
-import type { Verdict } from './verdict.ts';
+import type { HistoryVerdict } from './verdict.ts';
 
-export interface Report extends Omit<Verdict, 'stories' | 'allowed'> {
+export interface JudgeReport extends Omit<HistoryVerdict, 'stories' | 'allowed'> {
   readonly file: string;
   readonly model: string;
   readonly verdict: 'clean' | 'violated';
   readonly seconds: number;
   readonly peakMemoryMB: number;
   /** The violations kept, by anomaly, in the order of `ANOMALIES`. */
-  readonly violations: readonly Group[];
+  readonly violations: readonly StoryGroup[];
   /** Anomalies that the model allows. */
-  readonly allowed: readonly Group[];
+  readonly allowed: readonly StoryGroup[];
 }
 
-interface Group {
+interface StoryGroup {
   readonly anomaly: AnomalyName;
   readonly also: string;
   readonly means: string;
@@ -32,9 +32,9 @@ interface ReportContext {
 }
 
 export function reportOf(
-  { stories, allowed, ...verdict }: Verdict,
+  { stories, allowed, ...verdict }: HistoryVerdict,
   { file, model, seconds, limit }: ReportContext,
-): Report {
+): JudgeReport {
   return {
     file,
     model,
@@ -47,7 +47,7 @@ export function reportOf(
   };
 }
 
-export function reportLines(report: Report): readonly string[] {
+export function reportLines(report: JudgeReport): readonly string[] {
   const { verdict, model, found, violations, allowed, allowedFound } = report;
   const sentence =
     verdict === 'clean'
@@ -69,12 +69,12 @@ export function reportLines(report: Report): readonly string[] {
 }
 
 /** Empty if all that were found are in the groups. */
-function ofWhich(groups: readonly Group[], found: number): string {
+function ofWhich(groups: readonly StoryGroup[], found: number): string {
   const told = groups.reduce((sum, { count }) => sum + count, 0);
   return told < found ? `; the first ${formatCount(told)} are grouped here` : '';
 }
 
-function summaryLines(report: Report): readonly string[] {
+function summaryLines(report: JudgeReport): readonly string[] {
   const { transactions, ok, fail, info, infoSeen, reads, readsNotJudged, keys } = report;
   const seen =
     info === 0
@@ -97,12 +97,12 @@ function summaryLines(report: Report): readonly string[] {
   ];
 }
 
-function overlapNote({ overlappingWriters }: Report): string {
+function overlapNote({ overlappingWriters }: JudgeReport): string {
   if (overlappingWriters > 0) return '';
   return ': no two transactions wrote one key at the same time, so this history proves little';
 }
 
-function groupsOf(stories: readonly Story[], limit: number): readonly Group[] {
+function groupsOf(stories: readonly Story[], limit: number): readonly StoryGroup[] {
   const groups = Map.groupBy(stories, ({ anomaly }) => anomaly);
   return (Object.keys(ANOMALIES) as AnomalyName[]).flatMap((anomaly) => {
     const ofAnomaly = groups.get(anomaly) ?? [];
@@ -112,7 +112,7 @@ function groupsOf(stories: readonly Story[], limit: number): readonly Group[] {
   });
 }
 
-function groupLines({ anomaly, also, means, count, stories }: Group): readonly string[] {
+function groupLines({ anomaly, also, means, count, stories }: StoryGroup): readonly string[] {
   const more = count - stories.length;
   return [
     '',

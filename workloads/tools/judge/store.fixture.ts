@@ -18,7 +18,7 @@ export const MISTAKES = [
 ] as const;
 export type Mistake = (typeof MISTAKES)[number];
 
-interface Version {
+interface StoredVersion {
   readonly commit: number;
   readonly value: number | null;
 }
@@ -47,16 +47,16 @@ export interface StoreOptions {
 
 /** A history with one line per transaction. */
 export function timestampHistory(seed: number, options: StoreOptions): readonly string[] {
-  return new Store(createRandom(seed), options).run();
+  return new JudgedStore(createRandom(seed), options).run();
 }
 
 const KEYS = ['a', 'b', 'c', 'd', 'e'];
 const CLIENTS = 4;
 
-class Store {
+class JudgedStore {
   readonly #random: Random;
   readonly #options: StoreOptions;
-  readonly #versions = new Map<string, Version[]>();
+  readonly #versions = new Map<string, StoredVersion[]>();
   readonly #lockedAt = new Map<string, number>();
   readonly #lines: string[] = [];
   #now = 0;

@@ -15,7 +15,7 @@ export interface JudgeOptions {
   readonly signal: AbortSignal;
 }
 
-export interface Verdict {
+export interface HistoryVerdict {
   readonly format: 'timestamps' | 'list-append';
   readonly transactions: number;
   readonly ok: number;

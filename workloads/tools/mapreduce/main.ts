@@ -30,10 +30,10 @@ import {
   BATCH_ENGINES,
   batchCpuSeconds,
   type BatchEngineName,
+  isHadoopConfigured,
   openBatchEngine,
 } from '../../harness/batch-engines.ts';
-import { isHadoopConfigured } from '../../harness/jvm/hadoop.ts';
-import { checkFolderWritable } from '../../harness/command-line/path-checks.ts';
+import { checkFolderWritable } from '../../harness/command-line/surroundings.ts';
 
 const MEBIBYTE = 1024 * 1024;
 /** What the user can repair, and what another attempt would not. */
@@ -115,7 +115,7 @@ interface MapReduceOptions {
   readonly setting: readonly string[];
 }
 
-interface Report {
+interface MapReduceReport {
   readonly engine: string;
   readonly jobs: number;
   /** Null for what is not on this machine's disk. */
@@ -131,7 +131,7 @@ async function run(
   options: MapReduceOptions,
   progress: Progress,
   signal: AbortSignal,
-): Promise<Report> {
+): Promise<MapReduceReport> {
   const { workers } = options;
   const outputFolder = checkedOutput(options);
   const inputs = await inputsOf(options);
@@ -174,7 +174,7 @@ function inWords({
   cpuSeconds,
   output,
   outputBytes,
-}: Report): string {
+}: MapReduceReport): string {
   const read = inputBytes === null ? '' : ` of ${megabytes(inputBytes)}`;
   const cpu = cpuSeconds === null ? '' : `, ${cpuSeconds.toFixed(1)} s of processor`;
   const written = outputBytes === null ? '' : ` (${megabytes(outputBytes)})`;

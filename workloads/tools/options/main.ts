@@ -9,16 +9,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { execa } from 'execa';
 import { runCommand } from '#harness';
+import { optionsPage, type ScriptHelp } from './page.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const PAGE = path.join(ROOT, 'docs/options.md');
-const HEAD = `# Options of all scripts
-
-<!-- Written by \`./run.sh options\` from the scripts' own \`--help\`. -->
-
-Relative paths count from the folder of the caller, also with \`npm run <script> --\`.
-`;
-
 const specification = {
   script: 'options',
   description: 'Writes docs/options.md, the options of all scripts, from what each says of itself.',
@@ -30,13 +24,13 @@ await runCommand(specification, async () => {
   const { scripts } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as {
     readonly scripts: Readonly<Record<string, string>>;
   };
-  const sections: string[] = [];
+  const helps: ScriptHelp[] = [];
   for (const script of Object.keys(scripts).toSorted()) {
     const program = /^node (\S+\.ts)$/.exec(scripts[script] ?? '')?.[1];
     if (program === undefined) continue;
     const { stdout } = await execa(process.execPath, [program, '--help'], { cwd: ROOT });
-    sections.push(`## ${script}\n\n\`\`\`text\n${stdout.trim()}\n\`\`\`\n`);
+    helps.push({ script, help: stdout });
   }
-  writeFileSync(PAGE, [HEAD, ...sections].join('\n'));
-  process.stdout.write(`docs/options.md: ${sections.length} scripts\n`);
+  writeFileSync(PAGE, optionsPage(helps));
+  process.stdout.write(`docs/options.md: ${helps.length} scripts\n`);
 });

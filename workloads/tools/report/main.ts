@@ -1,6 +1,6 @@
 /**
  * `./run.sh report <folder>`: rebuilds tables, charts and page of a run from its files alone.
- * `./run.sh report --all`: makes the page of all figures and runs.
+ * `./run.sh report --all`: makes the page of all figures and runs, and those of reference runs.
  */
 import path from 'node:path';
 import { flag, inputFolder, onlyWith, outputFolder, runCommand, UsageError } from '#harness';
@@ -12,12 +12,15 @@ await runCommand(
   {
     script: 'report',
     description:
-      'Rebuilds the tables (CSV), the figures (PNG) and report.html of a run from its run.json and ' +
-      'histograms alone; or, with --all, makes one page of all figures and runs: the claims of the ' +
+      'Rebuilds the tables (CSV), the figures (PNG) and report.html of a run from its run.json alone; ' +
+      'or, with --all, makes one page of all figures and runs: the claims of the ' +
       'paper, the reference and the latest run of each figure, and an index of all runs. It ' +
       'measures nothing; the same files give the same report, byte for byte.',
     options: {
-      all: flag({ description: 'make the page of all figures and runs, index.html' }),
+      all: flag({
+        description:
+          'make the page of all figures and runs, index.html, and the pages of the reference runs',
+      }),
       out: onlyWith(
         { all: ['true'] },
         outputFolder({
@@ -50,7 +53,7 @@ await runCommand(
         `report must be given the folder of a run or --all, but was given ${all ? 'both' : 'neither'}.`,
       );
     }
-    const files = folder === null ? { page: buildAll(out) } : buildReport(folder);
+    const files = folder === null ? { page: buildAll(out, undefined, 'all') } : buildReport(folder);
     if (folder !== null && isMeasuredHere(folder)) refreshAll();
     process.stdout.write(`${Object.values(files).flat().join('\n')}\n`);
     return Promise.resolve();

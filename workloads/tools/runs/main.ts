@@ -9,17 +9,22 @@ import {
   bytesIn,
   findRuns,
   type FoundRun,
-  headlineOf,
   printable,
   refreshAll,
   REFERENCE_FOLDER,
   RUNS_FOLDER,
   counted,
 } from '#results';
-import { bytesText } from '../../harness/experiment/disk-space.ts';
+import { bytesText } from '../../harness/experiment/plan.ts';
 import { tableLines } from '../../harness/experiment/result-lines.ts';
-import { type Choice, refuseReference, type Removable, removable } from './removable.ts';
-import { removeRuns, stateText } from './removable.ts';
+import {
+  type Choice,
+  refuseReference,
+  type Removable,
+  removable,
+  removeRuns,
+  stateText,
+} from './removable.ts';
 
 /** The headline is cut, because a run should be one line of the list. */
 const HEADLINE_LENGTH = 70;
@@ -115,7 +120,7 @@ function described(run: FoundRun) {
     commit: record?.environment.commit?.hash.slice(0, 7) ?? null,
     date: record?.startedAt ?? null,
     bytes: bytesIn(folder),
-    headline: record === null ? damage : headlineOf(record),
+    headline: record === null ? damage : record.findings.headline,
   };
 }
 

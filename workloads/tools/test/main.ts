@@ -27,7 +27,7 @@ const ROOT = path.resolve(import.meta.dirname, '../../..');
  */
 const RUNNER = [
   '--import',
-  path.join(ROOT, 'every-test-asserts.ts'),
+  path.join(ROOT, 'checks/every-test-asserts.ts'),
   '--test',
   '--test-concurrency=4',
   '--test-timeout=1200000',

@@ -18,13 +18,11 @@ import {
   seedOption,
   type Sizes,
 } from '#harness';
-import { DEFAULTS, drawCandidates } from './candidates.ts';
-import { distantStore } from '../../harness/stores/distant-store.ts';
-import { emptyStores, STORES } from '../../harness/stores/empty-stores.ts';
-import { describeStore } from '../../harness/stores/index.ts';
+import { DEFAULTS, drawCandidates, tryOut, TUNED, WORKLOADS } from './tuned-workloads.ts';
+import { distantStore } from '../../harness/watched-stores.ts';
+import { describeStore, emptyStores, STORES } from '../../harness/stores.ts';
 import { type SearchResult, search, trialsOf } from './search.ts';
 import { configText, findingsOf } from './tune-findings.ts';
-import { tryOut, TUNED, WORKLOADS } from './tuned-workloads.ts';
 
 /** Time of a trial besides the parts that TRIAL_FACTOR counts: loading and check. */
 const OVERHEAD_SECONDS = 1.5;
@@ -35,21 +33,21 @@ const OVERHEAD_SECONDS = 1.5;
 const TRIAL_FACTOR = 1.5;
 const SECONDS_MIN = 0.1;
 
-interface Size {
+interface TuneSize {
   readonly seconds: number;
   readonly candidates: number;
   readonly repeats: number;
   readonly size: number;
 }
 
-const SIZES: Sizes<Size> = {
+const SIZES: Sizes<TuneSize> = {
   smoke: { seconds: 5, candidates: 3, repeats: 3, size: 100 },
   quick: { seconds: 240, candidates: 12, repeats: 6, size: 2_000 },
   standard: { seconds: 1_800, candidates: 24, repeats: 12, size: 2_000 },
   full: { seconds: 14_400, candidates: 48, repeats: 24, size: 20_000 },
 };
 
-interface Settings extends Size {
+interface TuneSettings extends TuneSize {
   readonly workload: (typeof TUNED)[number];
   readonly store: (typeof STORES)[number];
   readonly objective: 'throughput' | 'latency';
@@ -133,7 +131,7 @@ await runExperiment(
 );
 
 async function searchWithin(
-  settings: Settings,
+  settings: TuneSettings,
   { progress, signal, work }: Measuring,
 ): Promise<SearchResult> {
   const { workload, store, size, concurrency, roundTrip: roundTripMs, repeats } = settings;

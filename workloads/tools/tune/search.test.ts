@@ -2,8 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRandom } from '#engine';
-import { DEFAULTS, drawCandidates, nameOf } from './candidates.ts';
-import { WORKLOADS } from './tuned-workloads.ts';
+import { DEFAULTS, drawCandidates, nameOf, WORKLOADS } from './tuned-workloads.ts';
 import { asConfig, ENGINE_OPTIONS, type EngineValues } from '../../harness/engine-settings.ts';
 import {
   type Objective,

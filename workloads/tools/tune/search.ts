@@ -11,8 +11,8 @@
  * This file knows nothing about engines: the caller passes the function that runs a trial.
  */
 import type { Random } from '#engine';
-import { shuffled } from '../../harness/shuffled.ts';
-import { type Estimate, estimateRatio } from '../../harness/statistics/ratio.ts';
+import { shuffled } from '../../harness/chance.ts';
+import { type Estimate, estimateRatio } from '../../harness/statistics.ts';
 import type { EngineValues } from '../../harness/engine-settings.ts';
 
 export interface Trial {

@@ -1,9 +1,17 @@
 /** The result of a search for settings, for the report and in words. */
-import type { FindingsParts, ResultChart, ResultSeries, ResultTable } from '#results';
-import type { Estimate } from '../../harness/statistics/ratio.ts';
-import { DEFAULTS, nameOf } from './candidates.ts';
+import {
+  column,
+  dots,
+  type FindingsParts,
+  line,
+  type ResultChart,
+  type ResultTable,
+  resultTable,
+  series,
+} from '#results';
+import { type Estimate, rounded } from '../../harness/statistics.ts';
+import { DEFAULTS, nameOf } from './tuned-workloads.ts';
 import { asConfig, type EngineValues } from '../../harness/engine-settings.ts';
-import { rounded } from '../../harness/statistics/rounded.ts';
 import {
   type SearchResult,
   isSignificant,
@@ -61,73 +69,52 @@ function times({ value, low, high }: Estimate): string {
 
 function triedTable({ unit, found }: TuneResult): ResultTable {
   const front = new Set(paretoFront(found.tried));
-  const rows = found.tried
-    .toSorted((a, b) => b.trial.perSecond - a.trial.perSecond)
-    .map((one) => [
-      nameOf(one.values),
-      Math.round(one.trial.perSecond),
-      rounded(one.trial.latencyMs),
-      rounded(one.seconds, 3),
-      front.has(one) ? 'yes' : 'no',
-    ]);
-  return {
-    name: 'candidates',
-    title: 'Candidates',
-    caption:
-      'Each row is the longest trial of its settings. Short trials are noisy; only the final pairs decide.',
-    columns: [
-      'settings',
-      `${unit} per second`,
-      'median ms, one at a time',
-      'seconds',
-      'on the front',
+  return resultTable(
+    {
+      name: 'candidates',
+      title: 'Candidates',
+      caption:
+        'Each row is the longest trial of its settings. Short trials are noisy; only the final pairs decide.',
+    },
+    found.tried.toSorted((a, b) => b.trial.perSecond - a.trial.perSecond),
+    [
+      column('settings', ({ values }) => nameOf(values)),
+      column(`${unit} per second`, ({ trial }) => Math.round(trial.perSecond)),
+      column('median ms, one at a time', ({ trial }) => rounded(trial.latencyMs)),
+      column('seconds', ({ seconds }) => rounded(seconds, 3)),
+      column('on the front', (one) => (front.has(one) ? 'yes' : 'no')),
     ],
-    rows,
-  };
+  );
 }
 
 function finalTable({ unit, found }: TuneResult): ResultTable {
-  const { winnerTrials, defaultTrials } = found;
-  return {
-    name: 'final-pairs',
-    title: 'The best candidate and the defaults, in turns',
-    caption: `The best candidate: ${nameOf(found.winner)}.`,
-    columns: [
-      'pair',
-      `best: ${unit} per second`,
-      `defaults: ${unit} per second`,
-      'best: median ms, one at a time',
-      'defaults: median ms, one at a time',
+  const pairs = found.winnerTrials.map((best, i) => {
+    const { perSecond, latencyMs } = found.defaultTrials[i] ?? { perSecond: 0, latencyMs: 0 };
+    return { number: i + 1, best, defaults: { perSecond, latencyMs } };
+  });
+  return resultTable(
+    {
+      name: 'final-pairs',
+      title: 'The best candidate and the defaults, in turns',
+      caption: `The best candidate: ${nameOf(found.winner)}.`,
+    },
+    pairs,
+    [
+      column('pair', ({ number }) => number),
+      column(`best: ${unit} per second`, ({ best }) => Math.round(best.perSecond)),
+      column(`defaults: ${unit} per second`, ({ defaults }) => Math.round(defaults.perSecond)),
+      column('best: median ms, one at a time', ({ best }) => rounded(best.latencyMs)),
+      column('defaults: median ms, one at a time', ({ defaults }) => rounded(defaults.latencyMs)),
     ],
-    rows: winnerTrials.map((trial, i) => [
-      i + 1,
-      Math.round(trial.perSecond),
-      Math.round(defaultTrials[i]?.perSecond ?? 0),
-      rounded(trial.latencyMs),
-      rounded(defaultTrials[i]?.latencyMs ?? 0),
-    ]),
-  };
+  );
 }
 
 function paretoChart({ unit, workload, found }: TuneResult): ResultChart {
-  const series = (
-    name: string,
-    look: ResultSeries['look'],
-    tried: readonly TriedSettings[],
-    isLine = false,
-  ): ResultSeries => ({
-    name,
-    look,
-    isLine,
-    points: tried.map(({ trial }) => ({
-      x: trial.perSecond,
-      y: trial.latencyMs,
-      low: null,
-      high: null,
-    })),
-  });
   const front = paretoFront(found.tried);
   const isDefault = ({ values }: TriedSettings): boolean => values === DEFAULTS;
+  const isBehind = (one: TriedSettings): boolean => !front.includes(one);
+  const latency = ({ trial }: TriedSettings): number => trial.latencyMs;
+  const at = ({ trial }: TriedSettings) => ({ x: trial.perSecond });
   return {
     name: 'pareto',
     title: `Throughput and latency of ${workload} under different settings`,
@@ -136,13 +123,9 @@ function paretoChart({ unit, workload, found }: TuneResult): ResultChart {
     y: { title: 'Median latency in ms, one at a time', scale: 'logarithmic', ticks: [] },
     // The first is drawn on top.
     series: [
-      series('defaults', 'paper', found.tried.filter(isDefault)),
-      series('Pareto front', 'percolator', front, true),
-      series(
-        'other settings',
-        'other',
-        found.tried.filter((one) => !front.includes(one)),
-      ),
+      ...series(found.tried.filter(isDefault), at, [dots('defaults', 'paper', latency)]),
+      ...series(front, at, [line('Pareto front', 'percolator', latency)]),
+      ...series(found.tried.filter(isBehind), at, [dots('other settings', 'other', latency)]),
     ],
   };
 }

@@ -4,8 +4,14 @@ import { test } from 'node:test';
 import { createRandom, parseStoreName } from '#engine';
 import { drawFaults, type Fault } from './faults.ts';
 import { FOLDER_FAULTS, type FolderFaultName } from './folder-faults.ts';
-import { matrixOf, optionsOf, settingOf, TABLE } from './matrix.ts';
-import { LEASE_TIME_TO_LIVE_MS, MESSAGE_LIFETIME_MS } from './plan.ts';
+import {
+  LEASE_TIME_TO_LIVE_MS,
+  matrixOf,
+  MESSAGE_LIFETIME_MS,
+  optionsOf,
+  settingOf,
+  TABLE,
+} from './plan.ts';
 
 const ALL = Object.keys(FOLDER_FAULTS) as FolderFaultName[];
 
@@ -107,7 +113,7 @@ test('a round says which options repeat its setting', () => {
     'bigtable://p/i',
     'bigtable://p/i?appProfile=a',
     'hbase://h:1,i:2',
-    'hbases://h:1?namespace=n&sessionTimeoutMs=90000',
+    'hbases://h:1?namespace=n&sessionTimeoutMs=90000&proofMs=0&principal=hbase/_HOST',
   ]) {
     const store = parseStoreName(name);
     const quoted = name.includes('?') ? `'${name}'` : name;

@@ -15,7 +15,7 @@
  * pace has half of the time: faster faults mostly hit processes that have done nothing yet.
  *
  * A pause (SIGSTOP, SIGCONT) is short or long. A short one outlasts the time to live of a lock, so
- * other processes take a live transaction for dead. A long one also outlasts the lease of the
+ * other processes presume a live transaction dead. A long one also outlasts the lease of the
  * process and the lifetime of its messages, so collectors delete what the process still relies on,
  * wherever it was stopped.
  *
@@ -112,7 +112,7 @@ export function* drawFaults(
   }
 }
 
-/** All of them in an order of their own, again and again. */
+/** All of them in an order of their own, repeatedly. */
 function* drawFolderFaults(
   random: Random,
   names: readonly FolderFaultName[],

@@ -3,8 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { WORKLOADS } from '../invariants/index.ts';
 import { findingsOf } from './findings.ts';
-import { settingOf } from './matrix.ts';
-import type { Plan } from './plan.ts';
+import { type ChaosPlan, settingOf } from './plan.ts';
 import type { Round } from './round.ts';
 
 test('a run whose rounds were all skipped has proven nothing', () => {
@@ -15,9 +14,21 @@ test('a run whose rounds were all skipped has proven nothing', () => {
 });
 
 /** A round in which nothing happened. */
-function roundOf(changed: Partial<Plan>): Round {
-  const size = { floors: { pairs: 1, runs: 0, folderFaults: 0 }, isStrict: true, seconds: 1 };
-  const usual = { number: 1, seed: 7, workloads: WORKLOADS, processes: 3, regionServers: 3 };
+function roundOf(changed: Partial<ChaosPlan>): Round {
+  const size = {
+    floors: { pairs: 1, runs: 0, folderFaults: 0, cuts: 0 },
+    isStrict: true,
+    seconds: 1,
+  };
+  const usual = {
+    number: 1,
+    seed: 7,
+    workloads: WORKLOADS,
+    processes: 3,
+    regionServers: 3,
+    hosts: 0,
+    cuts: false,
+  };
   const plan = { ...settingOf({ engine: {} }), ...size, ...usual, fsync: true, powerCut: false };
   const verdict = { violations: [], writeSkews: 0 };
   const rest = {
@@ -39,7 +50,7 @@ test('a round keeps its number when one before it was skipped', () => {
 
 test('a round that may test less than it was to is not said to have tested enough', () => {
   const planned = { workloads: [], rounds: 2, skipped: [] };
-  const floors = { pairs: 0, runs: 0, folderFaults: 0 };
+  const floors = { pairs: 0, runs: 0, folderFaults: 0, cuts: 0 };
   const rounds = [roundOf({ isStrict: false }), roundOf({ number: 2, isStrict: false, floors })];
   const { check } = findingsOf(rounds, planned);
   assert.deepEqual(check, {
@@ -54,7 +65,7 @@ test('a round that may test less than it was to is not said to have tested enoug
 });
 
 test('the options of a round are all that it takes to repeat it', () => {
-  const optionsOf = (changed: Partial<Plan>): unknown => {
+  const optionsOf = (changed: Partial<ChaosPlan>): unknown => {
     const { tables } = findingsOf([roundOf(changed)], { workloads: [], rounds: 1, skipped: [] });
     return tables.find(({ name }) => name === 'rounds')?.rows[0]?.at(-1);
   };
@@ -64,8 +75,8 @@ test('the options of a round are all that it takes to repeat it', () => {
     '--seed 7 --store embedded --workloads bank,ring --processes 5 --no-fsync --power-cuts',
   );
   assert.equal(
-    optionsOf({ store: 'hbase', regionServers: 1 }),
-    '--seed 7 --store hbase --region-servers 1',
+    optionsOf({ store: 'hbase', regionServers: 1, hosts: 7, cuts: true }),
+    '--seed 7 --store hbase --region-servers 1 --hosts 7 --cuts',
   );
 });
 
@@ -75,7 +86,11 @@ test('a round whose power cut could destroy nothing has tested too little', () =
   const cuts = [cut, { ...cut, bytesAtRisk: 1 }];
   const rounds = cuts.map((one, i) =>
     Object.assign(
-      roundOf({ number: i + 1, powerCut: true, floors: { pairs: 0, runs: 0, folderFaults: 0 } }),
+      roundOf({
+        number: i + 1,
+        powerCut: true,
+        floors: { pairs: 0, runs: 0, folderFaults: 0, cuts: 0 },
+      }),
       {
         cut: one,
       },

@@ -2,15 +2,23 @@
  * The findings of `./run.sh chaos`: what the processes did, which faults hit them, and what was
  * found.
  */
+import { median, sum } from 'simple-statistics';
 import { counted, verdictOf } from '#harness';
-import { type FindingsParts, formatCount, type ResultTable } from '#results';
+import {
+  column,
+  type FindingsParts,
+  formatCount,
+  pair,
+  type ResultTable,
+  resultTable,
+} from '#results';
 import { type Workload, WORKLOADS } from '../invariants/index.ts';
+import { type CutName, CUTS } from './cuts.ts';
 import { folderFaultsIn } from './fleet.ts';
 import { FOLDER_FAULTS, type FolderFaultName } from './folder-faults.ts';
-import { optionsOf } from './matrix.ts';
-import { type Plan, PROCESSES } from './plan.ts';
+import { optionsOf, type ChaosPlan, PROCESSES } from './plan.ts';
 import type { Round } from './round.ts';
-import { addTallies, type Tally } from './tally.ts';
+import { addTallies, type Tally } from './truth.ts';
 
 /** The maximum number of violations shown for each claim; the file of the round has more. */
 const TOLD_MAX = 3;
@@ -30,12 +38,14 @@ export function findingsOf(rounds: readonly Round[], planned: Planned): Findings
   return {
     headline:
       `${counted(pairs, 'pairs')} of overlapping writers and ` +
-      `${counted(sum(rounds.map(runsOf)), 'runs')} of observers in ${counted(kills, 'kills')}.${skipped}`,
+      `${counted(sum(rounds.map(runsOf)), 'runs')} of observers in ${counted(kills, 'kills')}` +
+      `${cutsText(rounds)}.${skipped}`,
     check: checkOf(rounds, planned),
     tables: [
       invariantTable(planned.workloads),
       workloadTable(rounds),
       totalTable(rounds),
+      ...cutTables(rounds),
       roundTable(rounds),
       ...violationTable(rounds),
     ],
@@ -44,7 +54,7 @@ export function findingsOf(rounds: readonly Round[], planned: Planned): Findings
   };
 }
 
-/** Rounds that may test less than they were to, as those of a smoke run, are named all the same. */
+/** Rounds that may test less than they were to, as those of a smoke run, are still named. */
 function checkOf(rounds: readonly Round[], planned: Planned): FindingsParts['check'] {
   const isStrict = rounds.every(({ plan }) => plan.isStrict);
   const { passed, detail } = verdictOf({
@@ -77,51 +87,66 @@ function faultsOf(round: Round): readonly string[] {
 }
 
 function invariantTable(workloads: readonly Workload[]): ResultTable {
-  return {
-    name: 'invariants',
-    title: 'What must hold',
-    caption: 'In addition, snapshot isolation must hold, and every change must be observed.',
-    columns: ['workload', 'invariant'],
-    rows: workloads.map(({ name, invariant }) => [name, invariant]),
-  };
+  return resultTable(
+    {
+      name: 'invariants',
+      title: 'What must hold',
+      caption: 'In addition, snapshot isolation must hold, and every change must be observed.',
+    },
+    workloads,
+    [column('workload', ({ name }) => name), column('invariant', ({ invariant }) => invariant)],
+  );
 }
 
 function workloadTable(rounds: readonly Round[]): ResultTable {
   const tallies = addTallies(rounds.map(({ tallies: ofRound }) => ofRound));
-  const rows = [...tallies].map(([name, tally]) =>
-    [name as string | number].concat(numbersOf(tally)),
+  const count = (title: string, of: (tally: Tally) => number) =>
+    column<{ readonly of: readonly Tally[] }>(title, (row) => sum(row.of.map(of)));
+  return resultTable(
+    {
+      name: 'workloads',
+      title: 'What the processes did',
+      caption: 'Cut off: runs of observers that lost a conflict, or whose process was killed.',
+    },
+    [
+      ...Array.from(tallies, ([name, tally]) => ({ name, of: [tally] })),
+      { name: 'together', of: [...tallies.values()] },
+    ],
+    [
+      column('workload', ({ name }) => name),
+      count('transactions', ({ transactions }) => transactions),
+      count('committed', ({ committed }) => committed),
+      count('failed', ({ failed }) => failed),
+      count('unknown', ({ unknown }) => unknown),
+      count('observer runs', ({ runs }) => runs),
+      count('cut off', ({ runsUnknown }) => runsUnknown),
+    ],
   );
-  const columns = ['transactions', 'committed', 'failed', 'unknown', 'observer runs', 'cut off'];
-  const all = [...tallies.values()].map(numbersOf);
-  const sums = columns.map((_, i) => sum(all.map((numbers) => numbers[i] ?? 0)));
-  return {
-    name: 'workloads',
-    title: 'What the processes did',
-    caption: 'Cut off: runs of observers that lost a conflict, or whose process was killed.',
-    columns: ['workload', ...columns],
-    rows: [...rows, ['together', ...sums]],
-  };
-}
-
-function numbersOf(tally: Tally): readonly number[] {
-  const { transactions, committed, failed, unknown, runs, runsUnknown } = tally;
-  return [transactions, committed, failed, unknown, runs, runsUnknown];
 }
 
 function totalTable(rounds: readonly Round[]): ResultTable {
   const of = (number: (round: Round) => number): number => sum(rounds.map(number));
   const tallies = rounds.flatMap(({ tallies: ofRound }) => [...ofRound.values()]);
-  return {
-    name: 'totals',
-    title: 'Faults, and what followed from them',
-    caption: 'Sums over all rounds.',
-    columns: ['what', 'count'],
-    rows: [
+  const takeovers = rounds.flatMap(({ faults: { takeoversMs } }) => takeoversMs);
+  return resultTable(
+    {
+      name: 'totals',
+      title: 'Faults, and what followed from them',
+      caption: 'Sums over all rounds.',
+    },
+    [
       ['kills', of(({ faults: { kills } }) => kills)],
       ['kills of services', of(({ faults: { serviceKills } }) => serviceKills)],
       ['kills of the owner of the store', of(({ faults: { ownerKills } }) => ownerKills)],
-      ['milliseconds until the next owner served, median', medianOf(takeovers(rounds))],
-      ['milliseconds until the next owner served, longest', takeovers(rounds).at(-1) ?? null],
+      // Fewer say little.
+      [
+        'milliseconds until the next owner served, median',
+        takeovers.length < 30 ? null : Math.round(median(takeovers)),
+      ],
+      [
+        'milliseconds until the next owner served, longest',
+        takeovers.length === 0 ? null : Math.round(Math.max(...takeovers)),
+      ],
       ['pauses', of(({ faults: { pauses } }) => pauses)],
       ['long pauses', of(({ faults: { longPauses } }) => longPauses)],
       ...Object.entries(FOLDER_FAULTS).map(([name, what]): [string, number] => [
@@ -153,42 +178,83 @@ function totalTable(rounds: readonly Round[]): ResultTable {
       ['unknown outcomes that had committed', sum(tallies.map((tally) => tally.unknownCommitted))],
       ['write skews, which are allowed', of(({ verdict }) => verdict.writeSkews)],
     ],
-  };
+    pair('what', 'count'),
+  );
 }
 
-/** In whole milliseconds, the shortest first. */
-function takeovers(rounds: readonly Round[]): readonly number[] {
-  const all = rounds.flatMap(({ faults: { takeoversMs } }) => takeoversMs.map(Math.round));
-  return all.toSorted((a, b) => a - b);
+function cutsText(rounds: readonly Round[]): string {
+  if (rounds.every(({ network }) => network === undefined)) return '';
+  return ` and ${counted(sum(rounds.map(cutsOf)), 'cuts')} of the network`;
 }
 
-/** Null if there are fewer than 30, which say little. */
-function medianOf(sorted: readonly number[]): number | null {
-  return sorted.length < 30 ? null : (sorted[Math.floor(sorted.length / 2)] ?? null);
+/** Cuts that have hit something. */
+function cutsOf({ network }: Round): number {
+  return sum([...(network?.cuts.values() ?? [])]);
+}
+
+/** What was cut, what it hit, and how long it took until all was well again. */
+function cutTables(rounds: readonly Round[]): readonly ResultTable[] {
+  const networks = rounds.flatMap(({ network }) => network ?? []);
+  if (networks.length === 0) return [];
+  const of = (number: (network: (typeof networks)[number]) => number): number =>
+    sum(networks.map(number));
+  const recoveries = networks.flatMap(({ recoveriesMs }) => recoveriesMs);
+  const table = resultTable(
+    {
+      name: 'cuts',
+      title: 'Cuts of the network, and what followed from them',
+      caption:
+        'A cut counts if packets were dropped, or processes hit, while it lasted; one that hit nothing is a violation.',
+    },
+    [
+      ...Object.entries(CUTS).map(([name, what]): [string, number] => [
+        what,
+        of(({ cuts }) => cuts.get(name as CutName) ?? 0),
+      ]),
+      ['packets dropped by unplugged hosts', of(({ dropped }) => dropped.unplugged)],
+      ['packets without a way', of(({ dropped }) => dropped.blocked)],
+      ['processes killed or stopped with their host', of(({ processes }) => processes)],
+      ['processes of HBase started again', of(({ restarts }) => restarts)],
+      ['calls of clients that failed, and said why', of(({ refusals }) => refusals)],
+      ['timestamps taken by witnesses', of(({ witnessed }) => witnessed)],
+      [
+        'milliseconds from the heal until all had committed, median',
+        recoveries.length === 0 ? null : Math.round(median(recoveries)),
+      ],
+      [
+        'milliseconds from the heal until all had committed, longest',
+        recoveries.length === 0 ? null : Math.round(Math.max(...recoveries)),
+      ],
+    ],
+    pair('what', 'count'),
+  );
+  return [table];
 }
 
 function roundTable(rounds: readonly Round[]): ResultTable {
-  return {
-    name: 'rounds',
-    title: 'Rounds',
-    caption:
-      'Each round has its own store, and ends when it has seen enough. The options repeat the round, as far as the machine lets them.',
-    columns: ['round', 'seconds', 'kills', 'pairs', 'runs', 'violations', 'not reached', 'options'],
-    rows: rounds.map((round) => [
-      round.plan.number,
-      Math.round(round.seconds),
-      round.faults.kills,
-      round.pairs,
-      runsOf(round),
-      round.verdict.violations.length,
-      shortfalls(round).join('; ') || null,
-      allOptionsOf(round.plan),
-    ]),
-  };
+  return resultTable(
+    {
+      name: 'rounds',
+      title: 'Rounds',
+      caption:
+        'Each round has its own store, and ends when it has seen enough. The options repeat the round, as far as the machine lets them.',
+    },
+    rounds,
+    [
+      column('round', ({ plan }) => plan.number),
+      column('seconds', ({ seconds }) => Math.round(seconds)),
+      column('kills', ({ faults }) => faults.kills),
+      column('pairs', ({ pairs }) => pairs),
+      column('runs', runsOf),
+      column('violations', ({ verdict }) => verdict.violations.length),
+      column('not reached', (round) => shortfalls(round).join('; ') || null),
+      column('options', ({ plan }) => allOptionsOf(plan)),
+    ],
+  );
 }
 
 /** The setting of the round, and what the user has asked of all rounds. */
-function allOptionsOf(plan: Plan): string {
+function allOptionsOf(plan: ChaosPlan): string {
   const options = [
     `--seed ${plan.seed} ${optionsOf(plan)}`,
     plan.store === 'hbase' && `--region-servers ${plan.regionServers}`,
@@ -197,13 +263,15 @@ function allOptionsOf(plan: Plan): string {
     plan.processes !== PROCESSES && `--processes ${plan.processes}`,
     !plan.fsync && '--no-fsync',
     plan.powerCut && '--power-cuts',
+    plan.hosts > 0 && `--hosts ${plan.hosts}`,
+    plan.cuts && '--cuts',
   ];
   return options.filter((option) => option !== false).join(' ');
 }
 
 /** The floors that the round did not reach; a power cut that can destroy nothing tests nothing. */
 function shortfalls(round: Round): readonly string[] {
-  const { pairs, runs, folderFaults } = round.plan.floors;
+  const { pairs, runs, folderFaults, cuts } = round.plan.floors;
   const short = (name: string, reached: number, floor: number): readonly string[] =>
     reached >= floor || floor === Infinity
       ? []
@@ -214,6 +282,7 @@ function shortfalls(round: Round): readonly string[] {
     ...short('pairs', round.pairs, pairs),
     ...short('runs', runsOf(round), runs),
     ...short('faults of the folder', folderFaultsIn(round.faults), folderFaults),
+    ...short('cuts', cutsOf(round), cuts),
     ...(isIdle ? ['a power cut with nothing at risk'] : []),
   ];
 }
@@ -227,24 +296,22 @@ function runsOf({ tallies }: Round): number {
 function violationTable(rounds: readonly Round[]): readonly ResultTable[] {
   const violations = rounds.flatMap(({ verdict }) => verdict.violations);
   if (violations.length === 0) return [];
-  const claims = [...Map.groupBy(violations, ({ claim }) => claim)];
+  const shown = [...Map.groupBy(violations, ({ claim }) => claim).values()].flatMap((all) =>
+    all.slice(0, TOLD_MAX).map((violation, i) => ({ violation, of: i === 0 ? all : null })),
+  );
   return [
-    {
-      name: 'violations',
-      title: 'Violations',
-      caption: `The first ${TOLD_MAX} of each claim; violations.json of the round has all that the judges kept.`,
-      columns: ['claim', 'count', 'what was seen'],
-      rows: claims.flatMap(([claim, all]) =>
-        all
-          .slice(0, TOLD_MAX)
-          .map(({ message }, i) =>
-            i === 0 ? [claim, all.length, message] : [null, null, message],
-          ),
-      ),
-    },
+    resultTable(
+      {
+        name: 'violations',
+        title: 'Violations',
+        caption: `The first ${TOLD_MAX} of each claim; violations.json of the round has all that the judges kept.`,
+      },
+      shown,
+      [
+        column('claim', ({ violation, of }) => of && violation.claim),
+        column('count', ({ of }) => of && of.length),
+        column('what was seen', ({ violation }) => violation.message),
+      ],
+    ),
   ];
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
 }

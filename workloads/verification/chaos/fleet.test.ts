@@ -7,21 +7,22 @@ import { test } from 'node:test';
 import { openPercolator, openStore, type StoreAddress, systemClock } from '#engine';
 import { temporaryFolder } from '#engine/testing';
 import { newServices } from '../../harness/processes/index.ts';
-import { bank } from '../invariants/bank.ts';
+import { bank } from '../invariants/transactions.ts';
 import { Fleet } from './fleet.ts';
 import { FOLDER_FAULTS, type FolderFaultName } from './folder-faults.ts';
-import { settingOf } from './matrix.ts';
+import { settingOf } from './plan.ts';
 import { setUp } from './round.ts';
 
 const { engine, gc } = settingOf({ engine: {} });
+const patienceMs = 60_000;
 const SKIP = process.platform === 'linux' ? false : 'only Linux tells the states of processes';
 
 test('a fault does not hit a process that was killed and whose end is not known yet', async () => {
   // No server listens at this address, so no process gets ready.
   const store = { kind: 'emulator', address: '127.0.0.1:1' } as const;
   const database = await newServices(store);
-  const common = { store, database, engine, gc, history: temporaryFolder() };
-  await using fleet = new Fleet({ ...common, seed: 1, workloads: [], since: 0 }, 1);
+  const common = { store, database, engine, gc, history: temporaryFolder(), patienceMs };
+  await using fleet = new Fleet({ ...common, seed: 1, workloads: [], since: 0, loops: 3 }, 1);
   fleet.start();
   const timed = { afterMs: 0, settled: false, victim: 0 };
   const fault = { kind: 'kill', ...timed, starting: true, owner: false } as const;
@@ -37,8 +38,8 @@ test('P73: a process that knows only the oracle of another database refuses it',
   const database = await newServices(store);
   const other = { kind: 'embedded', folder: path.join(folder, 'other') } as const;
   const second = { store: other, address: (await newServices(other)).oracles[0] ?? '' };
-  const common = { store, database, second, engine, gc, history: folder };
-  await using fleet = new Fleet({ ...common, seed: 1, workloads: [], since: 0 }, 1);
+  const common = { store, database, second, engine, gc, history: folder, patienceMs };
+  await using fleet = new Fleet({ ...common, seed: 1, workloads: [], since: 0, loops: 3 }, 1);
   fleet.start();
   const timed = { afterMs: 0, settled: false, victim: 0.9 };
   const fault = { kind: 'kill', ...timed, starting: false, owner: false } as const;
@@ -57,8 +58,8 @@ test('P73: the oracle of another database at the port of a dead one misleads no 
   const database = await newServices(store);
   const other = { kind: 'embedded', folder: path.join(folder, 'other') } as const;
   const second = { store: other, address: (await newServices(other)).oracles[0] ?? '' };
-  const common = { store, database, second, engine, gc, history: folder };
-  await using fleet = new Fleet({ ...common, seed: 1, workloads: [bank.name], since }, 1);
+  const common = { store, database, second, engine, gc, history: folder, patienceMs };
+  await using fleet = new Fleet({ ...common, seed: 1, workloads: [bank.name], since, loops: 3 }, 1);
   fleet.start();
   const isSettled = (restarts: number): boolean =>
     fleet.isHopeless || (fleet.counts.restarts >= restarts && fleet.isComplete);
@@ -74,8 +75,8 @@ test('P69: whatever happens to the folder, only some faults displace an owner, w
   const folder = temporaryFolder();
   const store = { kind: 'embedded', folder: path.join(folder, 'store') } as const;
   const since = await setUpBank(store);
-  const common = { store, database: undefined, engine, gc, history: folder };
-  await using fleet = new Fleet({ ...common, seed: 1, workloads: [bank.name], since }, 2);
+  const common = { store, database: undefined, engine, gc, history: folder, patienceMs };
+  await using fleet = new Fleet({ ...common, seed: 1, workloads: [bank.name], since, loops: 3 }, 2);
   fleet.start();
   const timed = { afterMs: 0, settled: false, victim: 0.9 };
   const names = Object.keys(FOLDER_FAULTS) as FolderFaultName[];
@@ -100,8 +101,8 @@ test(
     const folder = temporaryFolder();
     const store = { kind: 'embedded', folder } as const;
     const history = path.join(folder, 'missing'); // No process can write its history.
-    const common = { store, database: undefined, engine, gc, history };
-    await using fleet = new Fleet({ ...common, seed: 1, workloads: [], since: 0 }, 1);
+    const common = { store, database: undefined, engine, gc, history, patienceMs };
+    await using fleet = new Fleet({ ...common, seed: 1, workloads: [], since: 0, loops: 3 }, 1);
     fleet.start();
     waitUntilChildrenHaveEnded();
     await fleet.end();

@@ -19,15 +19,15 @@ import {
   unreachable,
 } from '#engine';
 import { storeIn } from '../../../engine/bigtable/embedded/folder.ts';
-import { ownerOf } from '../../../engine/bigtable/embedded/sharing/owner-of.ts';
+import { ownerOf } from '../../../engine/bigtable/embedded/sharing/connection.ts';
 import type { Violation } from '../judges/index.ts';
+import type { Host } from '../../harness/hosts/network.ts';
 import { monotonicMs } from '../../harness/load/monotonic-clock.ts';
 import {
   type End,
   Member,
   SERVICE_PROGRAMS,
   type ServiceOptions,
-  stopFor,
 } from '../../harness/processes/index.ts';
 import type { Fault, FolderFault, Pause } from './faults.ts';
 import {
@@ -40,10 +40,12 @@ import {
   replaceByCopy,
   type Touch,
 } from './folder-faults.ts';
-import { type ProcessOptions, TOUCHED, type TouchMessage } from './messages.ts';
+import { type ChaosProcessOptions, TOUCHED, type TouchMessage } from './messages.ts';
 import { ORACLE_LEASE_MS, PATIENCE_MS } from './plan.ts';
+import type { WitnessOptions } from './witness.ts';
 
 interface Life {
+  readonly slot: string;
   readonly process: Member;
   readonly isService: boolean;
   /** Set once the process has reported that it works. */
@@ -60,9 +62,11 @@ interface Life {
 }
 
 /** All options of a process except its name and its role. */
-export interface CommonProcessOptions extends Omit<ProcessOptions, 'name' | 'role'> {
+export interface CommonProcessOptions extends Omit<ChaosProcessOptions, 'name' | 'role'> {
   /** Where the oracle of the second database listens, and its store. Absent: there is none. */
   readonly second?: Pick<ServiceOptions, 'store'> & { readonly address: string };
+  /** Where each slot runs; each oracle then has a witness. Absent: all where this process is. */
+  readonly hostOf?: ((slot: string) => Host | undefined) | undefined;
 }
 
 export interface FaultCounts {
@@ -95,6 +99,8 @@ export function folderFaultsIn({ folder }: Pick<FaultCounts, 'folder'>): number 
 
 const PROGRAM = new URL('process.ts', import.meta.url);
 const WATCHER = 'watcher';
+const WITNESS = 'witness-';
+const WITNESS_PROGRAM = new URL('witness.ts', import.meta.url);
 /** A round ends early after this many unexpected ends of processes. */
 const DEATHS_MAX = 5;
 /** Of so many lives of a slot, one is misled, and two have the wrong address in their lists. */
@@ -178,10 +184,13 @@ export class Fleet implements AsyncDisposable {
 
   /**
    * Kills or stops one process, as soon as there is one that the fault may hit, unless it is too
-   * late by then.
+   * late by then. Resolves with the slot of that process.
    */
-  async hit(fault: Fault, isLate: () => boolean): Promise<void> {
-    if (fault.kind === 'folder') return this.#hitFolder(fault, isLate);
+  async hit(fault: Fault, isLate: () => boolean): Promise<string | undefined> {
+    if (fault.kind === 'folder') {
+      await this.#hitFolder(fault, isLate);
+      return undefined;
+    }
     while (!isLate() && !this.isHopeless) {
       const owner = fault.kind === 'kill' ? await this.#owner() : undefined;
       const life = (fault.kind === 'kill' && fault.owner && owner) || this.#victimOf(fault);
@@ -189,11 +198,14 @@ export class Fleet implements AsyncDisposable {
         await systemClock.sleep(LOOK_MS);
         continue;
       }
-      if (fault.kind === 'pause') return this.#pause(life, fault);
+      if (fault.kind === 'pause') {
+        this.#pause(life, fault);
+        return life.slot;
+      }
       if (life.isService) this.#serviceKills++;
       this.#kill(life);
       if (life === owner) await this.#awaitTakeover(isLate);
-      return undefined;
+      return life.slot;
     }
     return undefined;
   }
@@ -325,10 +337,27 @@ export class Fleet implements AsyncDisposable {
     const services = [...this.#lives.values()].some(({ isService }) => isService) ? SERVICES : 0;
     const isService = fault.victim < services;
     const candidates = [...this.#lives].filter(
-      ([slot, life]) => slot !== WATCHER && life.isService === isService && isExposed(life, fault),
+      ([slot, life]) =>
+        !isSpectator(slot) && life.isService === isService && isExposed(life, fault),
     );
     const part = isService ? fault.victim / services : (fault.victim - services) / (1 - services);
     return candidates[Math.floor(part * candidates.length)]?.[1];
+  }
+
+  /** Kills all processes in these slots at once, and returns how many. */
+  killAll(isVictim: (slot: string) => boolean): number {
+    const victims = [...this.#lives].filter(([slot, { isKilled }]) => !isKilled && isVictim(slot));
+    for (const [, life] of victims) this.#kill(life);
+    return victims.length;
+  }
+
+  /** Stops all processes in these slots for a while, and returns how many. */
+  stopAll(isVictim: (slot: string) => boolean, forMs: number): number {
+    const victims = [...this.#lives].filter(
+      ([slot, { isKilled, isPaused }]) => !isKilled && !isPaused && isVictim(slot),
+    );
+    for (const [, life] of victims) this.#stopFor(life, forMs);
+    return victims.length;
   }
 
   /** Stops all processes that no fault has stopped, or lets them go on. */
@@ -353,7 +382,7 @@ export class Fleet implements AsyncDisposable {
     const name = `${slot}.${number}`;
     const service = servicesOf(this.#common).get(slot);
     const role = slot === WATCHER ? 'watcher' : 'client';
-    const { second, ...own } = this.#common;
+    const { second, hostOf, ...own } = this.#common;
     const common = role === 'watcher' ? withoutOwning(own) : own;
     const isClient = role === 'client' && service === undefined;
     const isMisled = second !== undefined && isClient && number % LIVES === MISLED_LIFE;
@@ -361,13 +390,15 @@ export class Fleet implements AsyncDisposable {
       ...common.database,
       oracles: addressesOf(common.database.oracles, second?.address, isClient ? number : 0),
     };
-    const options = { ...common, database, name, role } satisfies ProcessOptions;
+    const options = { ...common, database, name, role } satisfies ChaosProcessOptions;
     const onMessage = (message: unknown): void => {
       if (message === TOUCHED) life.onTouched();
     };
-    const process = new Member({ name, program: PROGRAM, options, onMessage, ...service });
+    const host = hostOf?.(slot);
+    const process = new Member({ name, program: PROGRAM, options, onMessage, host, ...service });
     const isService = service !== undefined;
     const life: Life = {
+      slot,
       process,
       isService,
       isReady: false,
@@ -405,7 +436,8 @@ export class Fleet implements AsyncDisposable {
    */
   async #occupy(slot: string, number: number): Promise<void> {
     const { second } = this.#common;
-    const { address } = servicesOf(this.#common).get(slot)?.options ?? {};
+    const { address } = (servicesOf(this.#common).get(slot)?.options ??
+      {}) as Partial<ServiceOptions>;
     const isOracle = slot.startsWith('oracle-') && second?.store.kind === 'embedded';
     if (!isOracle || number % 2 === 0 || this.#isOver) return;
     const store = { ...second.store, folder: `${second.store.folder}-${slot}` };
@@ -449,8 +481,12 @@ export class Fleet implements AsyncDisposable {
   #pause(life: Life, { forMs, long }: Pause): void {
     this.#pauses++;
     if (long) this.#longPauses++;
+    this.#stopFor(life, forMs);
+  }
+
+  #stopFor(life: Life, forMs: number): void {
     life.isPaused = true;
-    void stopFor(life.process.pid, forMs).then(() => {
+    void life.process.stopFor(forMs).then(() => {
       life.isPaused = false;
     });
   }
@@ -473,6 +509,11 @@ function withoutOwning({ store, database, ...others }: CommonProcessOptions): Co
   return { ...others, store: notOwned, database: database && { ...database, store: notOwned } };
 }
 
+/** What only looks is killed and stopped only with its host. */
+function isSpectator(slot: string): boolean {
+  return slot === WATCHER || slot.startsWith(WITNESS);
+}
+
 /** Some kills also hit processes that are only starting. */
 function isExposed({ isReady, isKilled, isPaused }: Life, fault: Fault): boolean {
   if (isKilled) return false; // Its end is not known yet.
@@ -487,22 +528,32 @@ function servicesOf(common: CommonProcessOptions): ReadonlyMap<string, ServiceSt
   const { second } = common;
   const { database } = common.disk === undefined ? common : withoutOwning(common);
   if (database === undefined) return new Map();
-  const { store, oracles, lockService } = database;
+  const { store, oracles, lockService, insecure } = database;
+  const { patienceMs, history } = common;
+  const witnesses = (common.hostOf === undefined ? [] : oracles).map(
+    (oracle, i): [string, ServiceStart] => {
+      const name = `${WITNESS}${i + 1}`;
+      const options = { name, oracle, history } satisfies WitnessOptions;
+      return [name, { program: WITNESS_PROGRAM, options }];
+    },
+  );
   const ofOracles = oracles.map((address, i): [string, ServiceStart] => {
     const options = {
       store,
       address,
+      insecure,
       leaseTimeToLiveMs: ORACLE_LEASE_MS,
-      patienceMs: PATIENCE_MS,
+      patienceMs,
     };
     return [`oracle-${i + 1}`, { program: SERVICE_PROGRAMS.oracle, options }];
   });
-  const locks = { program: SERVICE_PROGRAMS.lockService, options: { store, address: lockService } };
+  const ofLocks = { store, address: lockService, insecure };
+  const locks = { program: SERVICE_PROGRAMS.lockService, options: ofLocks };
   const others: readonly [string, ServiceStart][] =
     second === undefined
       ? []
       : [['other-oracle', { program: SERVICE_PROGRAMS.oracle, options: second }]];
-  return new Map([...ofOracles, ['lock-service', locks], ...others]);
+  return new Map([...ofOracles, ['lock-service', locks], ...others, ...witnesses]);
 }
 
 /** So many timestamps of the database are never handed out: later ones are above all of ours. */
@@ -525,7 +576,7 @@ function addressesOf(
 
 interface ServiceStart {
   readonly program: URL;
-  readonly options: ServiceOptions;
+  readonly options: ServiceOptions | WitnessOptions;
 }
 
 /** The last error that the process printed, or how it ended. */

@@ -16,8 +16,7 @@ import { readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs
 import { cp, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { systemClock } from '#engine';
-import { storeIn } from '../../../engine/bigtable/embedded/folder.ts';
-import { TAKE_OVER_MS } from '../../../engine/bigtable/embedded/ownership.ts';
+import { storeIn, TAKE_OVER_MS } from '../../../engine/bigtable/embedded/folder.ts';
 import { socketOf } from '../../../engine/bigtable/embedded/sharing/socket-place.ts';
 
 /** The faults, and how findings call them. */

@@ -1,5 +1,5 @@
 /**
- * When a round has seen enough: after a number of pairs of overlapping writers (pairs.ts) and a
+ * When a round has seen enough: after a number of pairs of overlapping writers and a
  * number of committed runs of observers, or when its seconds are over.
  *
  * The parent counts: it reads the growing history files a few times a second, and the processes do
@@ -9,11 +9,10 @@
  */
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
 import path from 'node:path';
-import type { RecordedTransaction } from '../invariants/index.ts';
 import { monotonicMs } from '../../harness/load/monotonic-clock.ts';
+import type { RecordedTransaction } from '../invariants/index.ts';
 import { parseLines } from './history-file.ts';
-import { type RoundMinimums, LONG_PAUSE_MS } from './plan.ts';
-import { PairCounter, writerOf } from './pairs.ts';
+import { LONG_PAUSE_MS, type RoundMinimums } from './plan.ts';
 
 export class Goal {
   readonly #minimums: Pick<RoundMinimums, 'pairs' | 'runs'>;
@@ -35,8 +34,18 @@ export class Goal {
     return this.#history.pairs;
   }
 
-  isReached(): boolean {
+  /** Counts what was recorded since. */
+  readOn(): void {
     this.#history.readOn();
+  }
+
+  /** When the last transaction of this slot that has committed began; -Infinity without one. */
+  lastBegan(slot: string): number {
+    return this.#history.lastBegan.get(slot) ?? -Infinity;
+  }
+
+  isReached(): boolean {
+    this.readOn();
     const { pairs, runs } = this.#history;
     const isEnough = pairs >= this.#minimums.pairs && runs >= this.#minimums.runs;
     return isEnough || this.isLate;
@@ -54,6 +63,8 @@ class LiveHistory {
   readonly #files = new Map<string, LiveFile>();
   /** A pause delays the line with the end of a writer; twice the longest pause is slack enough. */
   readonly #counter = new PairCounter(2 * LONG_PAUSE_MS[1]);
+  /** By slot: when the last committed transaction of a client began. */
+  readonly lastBegan = new Map<string, number>();
   #runs = 0;
 
   constructor(folder: string) {
@@ -85,8 +96,10 @@ class LiveHistory {
       const began = file.begun.get(startTimestamp);
       if (began === undefined) continue;
       file.begun.delete(startTimestamp);
-      if (began.run === undefined) this.#add({ ...began, ...line.ending });
-      else if (outcome === 'committed') this.#runs++;
+      if (began.run === undefined) {
+        this.#add({ ...began, ...line.ending });
+        if (outcome === 'committed') this.#noteProgress(began);
+      } else if (outcome === 'committed') this.#runs++;
     }
   }
 
@@ -98,6 +111,11 @@ class LiveHistory {
     if (transaction.past === true) return;
     file.begun.set(transaction.startTimestamp, transaction);
     if (transaction.run !== undefined) this.#add(transaction);
+  }
+
+  #noteProgress({ process, beganAt }: RecordedTransaction): void {
+    const [slot = ''] = process.split('.', 1);
+    this.lastBegan.set(slot, Math.max(beganAt, this.lastBegan.get(slot) ?? -Infinity));
   }
 
   #add(transaction: RecordedTransaction): void {
@@ -138,4 +156,78 @@ class LiveFile {
       closeSync(file);
     }
   }
+}
+
+/*
+ * Pairs of overlapping writers: two transactions that wrote or locked one cell, where neither had
+ * ended when the other began. Whether they committed does not matter. Only such a pair can do what
+ * snapshot isolation forbids, so the number of pairs says how much a round has tested.
+ *
+ * A pair counts once, however many cells the two share. A transaction lasts from its beginning to
+ * the moment when its client heard the outcome, all on the clock that the processes share. If the
+ * client never heard it, the moment when it asked for the commit is used instead, which is too
+ * early. So the number is never too large.
+ */
+
+export interface Writer {
+  readonly fromMs: number;
+  readonly untilMs: number;
+  /** The cells that it wrote or locked. */
+  readonly cells: readonly string[];
+}
+
+/** Undefined if the transaction wrote nothing, or failed before it asked for its commit. */
+export function writerOf(transaction: RecordedTransaction): Writer | undefined {
+  const { beganAt, ranAt, sentAt, endedAt, writes, locks, run } = transaction;
+  if (sentAt === undefined) return undefined;
+  const cells = [...writes.map(({ cell }) => cell), ...locks];
+  if (run?.weak === false) cells.push(`${run.cell} acknowledged by ${run.observer}`);
+  if (cells.length === 0) return undefined;
+  return { fromMs: ranAt ?? beganAt, untilMs: endedAt ?? sentAt, cells };
+}
+
+/** All pairs of a history. */
+export function countPairs(transactions: readonly RecordedTransaction[]): number {
+  const writers = transactions.map(writerOf).filter((writer) => writer !== undefined);
+  const counter = new PairCounter();
+  for (const writer of writers.toSorted((a, b) => a.fromMs - b.fromMs)) counter.add(writer);
+  return counter.pairs;
+}
+
+export class PairCounter {
+  readonly #slackMs: number;
+  /** The writers of each cell that a later writer may overlap. */
+  readonly #recent = new Map<string, Writer[]>();
+  #pairs = 0;
+
+  /**
+   * @param slackMs how much earlier a writer may have begun than one that was added before it. The
+   * count is exact if this is large enough; 0 is enough for writers in the order of their
+   * beginnings. A larger value costs time and memory.
+   */
+  constructor(slackMs = 0) {
+    this.#slackMs = slackMs;
+  }
+
+  get pairs(): number {
+    return this.#pairs;
+  }
+
+  add(writer: Writer): void {
+    const met = new Set<Writer>();
+    for (const cell of writer.cells) {
+      const recent = (this.#recent.get(cell) ?? []).filter(
+        ({ untilMs }) => untilMs >= writer.fromMs - this.#slackMs,
+      );
+      for (const other of recent) if (overlaps(writer, other)) met.add(other);
+      recent.push(writer);
+      this.#recent.set(cell, recent);
+    }
+    met.delete(writer); // It may list one cell twice.
+    this.#pairs += met.size;
+  }
+}
+
+function overlaps(a: Writer, b: Writer): boolean {
+  return a.fromMs < b.untilMs && b.fromMs < a.untilMs;
 }

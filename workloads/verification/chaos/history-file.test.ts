@@ -66,8 +66,8 @@ test('all lives are read, with their violations, collected cells and last counts
     using file = openHistoryFile(folder, life);
     file.began({ ...began(Number(life.at(-1)) + life.length), process: life });
     file.violation({ claim: 'bank: while running', message: life });
-    const markers = [{ cell: `bank/${life}:balance`, startTimestamp: 1 }];
-    file.collected({ records: [], markers });
+    const rollbacks = [{ cell: `bank/${life}:balance`, startTimestamp: 1 }];
+    file.collected({ records: [], rollbacks });
     for (const runs of [1, 2]) {
       const worker = { runs, clean: 0, failures: 0, parked: 0, meetings: 0 };
       file.counts({ engine: { committed: 10 * runs } as never, worker });
@@ -76,7 +76,7 @@ test('all lives are read, with their violations, collected cells and last counts
   const { transactions, violations, collected, counts } = readHistory(folder);
   assert.equal(transactions.length, 3);
   assert.deepEqual(
-    collected.markers.map(({ cell }) => cell),
+    collected.rollbacks.map(({ cell }) => cell),
     ['bank/1.1:balance', 'bank/1.2:balance', 'bank/watcher.1:balance'],
   );
   assert.deepEqual(

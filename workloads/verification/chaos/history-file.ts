@@ -7,16 +7,24 @@ import { closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:
 import path from 'node:path';
 import { pid } from 'node:process';
 import { type Counters, type Timestamp, unreachable, type WorkerCounters } from '#engine';
-import type { HistoricMarker, HistoricRecord, RecordedCells, Violation } from '../judges/index.ts';
 import type { Ending, RecordedTransaction, Sink } from '../invariants/index.ts';
+import type {
+  HistoricRecord,
+  HistoricRollback,
+  RecordsAndRollbacks,
+  Violation,
+} from '../judges/index.ts';
+import type { Refusal, Witnessed } from './cut-judges.ts';
 
-export type Line =
+export type HistoryLine =
   | { readonly kind: 'opened'; readonly pid: number }
   | { readonly kind: 'began'; readonly transaction: RecordedTransaction }
   | { readonly kind: 'ended'; readonly ending: Ending }
   | { readonly kind: 'violation'; readonly violation: Violation }
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  | { readonly kind: 'witnessed'; readonly witnessed: Witnessed }
   /** Cells that collectors of the process were about to erase. */
-  | { readonly kind: 'collected'; readonly collected: RecordedCells }
+  | { readonly kind: 'collected'; readonly collected: RecordsAndRollbacks }
   /** Counts since the process opened the store; only the last such line of a file counts. */
   | { readonly kind: 'counts'; readonly counts: Counts };
 
@@ -27,14 +35,16 @@ export interface Counts {
 
 export interface HistoryFile extends Sink, Disposable {
   violation(violation: Violation): void;
-  readonly collected: (collected: RecordedCells) => void;
+  refused(refusal: Refusal): void;
+  witnessed(witnessed: Witnessed): void;
+  readonly collected: (collected: RecordsAndRollbacks) => void;
   counts(counts: Counts): void;
 }
 
 /** Appends to `<folder>/<process>.jsonl`. */
 export function openHistoryFile(folder: string, process: string): HistoryFile {
   const file = openSync(path.join(folder, `${process}.jsonl`), 'a');
-  const append = (line: Line): void => {
+  const append = (line: HistoryLine): void => {
     writeSync(file, `${JSON.stringify(line)}\n`);
   };
   append({ kind: 'opened', pid });
@@ -42,6 +52,8 @@ export function openHistoryFile(folder: string, process: string): HistoryFile {
     began: (transaction) => append({ kind: 'began', transaction }),
     ended: (ending) => append({ kind: 'ended', ending }),
     violation: (violation) => append({ kind: 'violation', violation }),
+    refused: (refusal) => append({ kind: 'refused', refusal }),
+    witnessed: (witnessed) => append({ kind: 'witnessed', witnessed }),
     collected: (collected) => append({ kind: 'collected', collected }),
     counts: (counts) => append({ kind: 'counts', counts }),
     [Symbol.dispose]: () => closeSync(file),
@@ -51,16 +63,20 @@ export function openHistoryFile(folder: string, process: string): HistoryFile {
 export interface RecordedHistory {
   readonly transactions: readonly RecordedTransaction[];
   readonly violations: readonly Violation[];
+  readonly refusals: readonly Refusal[];
+  /** What oracles have answered to witnesses. */
+  readonly witnessed: readonly Witnessed[];
   /** Some of these cells may still be in the store, and some may be listed twice. */
-  readonly collected: RecordedCells;
+  readonly collected: RecordsAndRollbacks;
   /** The last counts of each life. What the life did after them is not counted. */
   readonly counts: readonly Counts[];
 }
 
 /** Everything that the processes of a round have recorded. */
 export function readHistory(folder: string): RecordedHistory {
-  const collected = { records: [], markers: [] };
-  const recorded = { transactions: [], violations: [], collected, counts: [] };
+  const collected = { records: [], rollbacks: [] };
+  const cuts = { refusals: [], witnessed: [] };
+  const recorded = { transactions: [], violations: [], ...cuts, collected, counts: [] };
   for (const name of readdirSync(folder).toSorted()) {
     if (name.endsWith('.jsonl')) readLife(path.join(folder, name), recorded);
   }
@@ -72,9 +88,11 @@ function readLife(
   recorded: {
     readonly transactions: RecordedTransaction[];
     readonly violations: Violation[];
+    readonly refusals: Refusal[];
+    readonly witnessed: Witnessed[];
     readonly collected: {
       readonly records: HistoricRecord[];
-      readonly markers: HistoricMarker[];
+      readonly rollbacks: HistoricRollback[];
     };
     readonly counts: Counts[];
   },
@@ -104,9 +122,15 @@ function readLife(
       case 'violation':
         recorded.violations.push(line.violation);
         break;
+      case 'refused':
+        recorded.refusals.push(line.refusal);
+        break;
+      case 'witnessed':
+        recorded.witnessed.push(line.witnessed);
+        break;
       case 'collected':
         for (const one of line.collected.records) recorded.collected.records.push(one);
-        for (const one of line.collected.markers) recorded.collected.markers.push(one);
+        for (const one of line.collected.rollbacks) recorded.collected.rollbacks.push(one);
         break;
       case 'counts':
         ({ counts } = line);
@@ -120,6 +144,20 @@ function readLife(
 }
 
 /** Skips the text after the last line end: the process was killed while it wrote this line. */
-export function* parseLines(text: string): Generator<Line> {
-  for (const line of text.split('\n').slice(0, -1)) yield JSON.parse(line) as Line;
+export function* parseLines(text: string): Generator<HistoryLine> {
+  for (const line of text.split('\n').slice(0, -1)) yield JSON.parse(line) as HistoryLine;
+}
+
+/** The counts of no worker at all. */
+export const NO_RUNS: WorkerCounters = { runs: 0, clean: 0, failures: 0, parked: 0, meetings: 0 };
+
+/** Sums field by field. The list must not be empty. */
+export function sumEach<T extends { readonly [K in keyof T]: number }>(all: readonly T[]): T {
+  const sums = new Map<string, number>();
+  for (const one of all) {
+    for (const [name, number] of Object.entries<number>(one)) {
+      sums.set(name, (sums.get(name) ?? 0) + number);
+    }
+  }
+  return Object.fromEntries(sums) as unknown as T;
 }

@@ -22,10 +22,18 @@ import {
 } from '#harness';
 import { firstErrorOf, UsageError } from '#results';
 import { ENGINE_OPTIONS } from '../../harness/engine-settings.ts';
+import { HOSTS_MAX } from '../../harness/hosts/network.ts';
 import { type Workload, WORKLOADS } from '../invariants/index.ts';
 import { findingsOf } from './findings.ts';
-import { optionsOf } from './matrix.ts';
-import { describeStores, expectedSeconds, type Plan, plansOf, PROCESSES, SIZES } from './plan.ts';
+import {
+  describeStores,
+  expectedSeconds,
+  optionsOf,
+  type ChaosPlan,
+  plansOf,
+  PROCESSES,
+  SIZES,
+} from './plan.ts';
 import { type Round, runRound } from './round.ts';
 
 const NAMES = WORKLOADS.map(({ name }) => name);
@@ -43,7 +51,7 @@ await runExperiment(
     subject: { kind: 'proof', kicker: 'Verification', title: 'Real processes, killed at random' },
     description:
       'Runs processes with transactions and observers on one store, kills them at random with kill -9, or stops ' +
-      'them for so long that other processes take them for dead, copies, moves and replaces the folder of the ' +
+      'them for so long that other processes presume them dead, copies, moves and replaces the folder of the ' +
       'embedded store under its owner, and judges what they saw: snapshot isolation, ' +
       'the invariants of the workloads, and that every change was observed. With --profile standard or full, rounds differ ' +
       'in --store, --services, --batching, --prefetch, --scanners and --gc, except in those that options change.',
@@ -109,6 +117,20 @@ await runExperiment(
           'the last fault of a round is a power cut: the processes are killed, and of what the embedded store has ' +
           'written and not synced, each sector is there, or lost, or garbage',
       }),
+      hosts: integer({
+        description:
+          'the processes, and those of an HBase, are on so many hosts: network namespaces with addresses of their own (Linux, ' +
+          'with the right to make them); --services is implied, and the embedded store does not sync',
+        defaultText: 'all on this host',
+        default: 0,
+        min: 0,
+        max: HOSTS_MAX,
+      }),
+      cuts: flag({
+        description:
+          'hosts are cut off: from all others, one from another, in one direction, again and again, and an HBase region server ' +
+          'from ZooKeeper alone; or all processes of a host are killed or stopped. Needs --hosts',
+      }),
       gc: flag({ description: 'all processes also collect garbage' }),
       keep: flag({ description: 'keep stores and histories even if nothing was found' }),
       ...ENGINE_OPTIONS,
@@ -123,10 +145,15 @@ await runExperiment(
         does: 'ends with a power cut, after which every acknowledged commit must be there',
       },
       {
+        command: './run.sh chaos --hosts 7 --cuts --store hbase --region-servers 2',
+        does: 'cuts the network between HBase, oracles, lock service and clients',
+      },
+      {
         command: './run.sh chaos --workloads bank,pipeline --seconds 60 --out found --keep',
         does: 'runs two workloads for a minute and keeps everything in found/evidence',
       },
     ],
+    needsHosts: ({ hosts }) => (hosts > 0 ? '--hosts' : undefined),
     plan: (options) => {
       const plans = plansOf(options, workloadsNamed(options.workloads), '');
       return {
@@ -158,7 +185,7 @@ await runExperiment(
 
 /** Resolves with the rounds that ended before an interrupt, up to the first with a violation. */
 async function runRounds(
-  plans: readonly Plan[],
+  plans: readonly ChaosPlan[],
   { progress, signal }: Measuring,
 ): Promise<{ readonly rounds: readonly Round[]; readonly skipped: readonly string[] }> {
   const rounds: Round[] = [];

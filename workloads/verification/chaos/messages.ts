@@ -4,7 +4,7 @@ import type { EngineValues } from '../../harness/engine-settings.ts';
 import type { SharedDatabase } from '../../harness/processes/index.ts';
 import type { Touch } from './folder-faults.ts';
 
-export interface ProcessOptions {
+export interface ChaosProcessOptions {
   /** The name of one life of one process: `2.17`. */
   readonly name: string;
   /** Clients are killed; the watcher, which only reads, is not. */
@@ -20,10 +20,14 @@ export interface ProcessOptions {
    * record is made.
    */
   readonly disk?: string | undefined;
+  /** How long it asks again if the store is away, before it ends, in milliseconds. */
+  readonly patienceMs: number;
   /** The folder for the file of its history. */
   readonly history: string;
   readonly seed: number;
   readonly workloads: readonly string[];
+  /** How many loops of each workload a client runs. */
+  readonly loops: number;
   /** A timestamp at which all workloads were set up: snapshots of the past go back to it. */
   readonly since: number;
 }

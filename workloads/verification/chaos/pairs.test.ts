@@ -9,9 +9,8 @@ import { describe, test } from 'node:test';
 import { createRandom, type Random } from '#engine';
 import { temporaryFolder } from '#engine/testing';
 import type { RecordedTransaction } from '../invariants/index.ts';
-import { Goal } from './goal.ts';
+import { countPairs, Goal, PairCounter, type Writer, writerOf } from './goal.ts';
 import { type HistoryFile, openHistoryFile } from './history-file.ts';
-import { countPairs, PairCounter, type Writer, writerOf } from './pairs.ts';
 
 let timestamp = 0;
 

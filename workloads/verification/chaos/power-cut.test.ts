@@ -14,7 +14,7 @@ import { cutPower, type PowerCut } from './power-cut.ts';
 const CUTS = 40;
 
 /** Power cuts of one folder, and what was found when it was opened after each. */
-interface Found {
+interface CutsFound {
   readonly cuts: readonly PowerCut[];
   /** The rows of each cut; an error's message where the store was refused. */
   readonly rows: readonly string[];
@@ -43,7 +43,7 @@ async function cutsOf({
   fsync,
   isDone = () => true,
   place = temporaryFolder(),
-}: Scene): Promise<Found> {
+}: Scene): Promise<CutsFound> {
   const [folder, record] = [path.join(place, 'store'), path.join(place, 'disk')];
   using _ = recordDisk(folder, record);
   let syncs = 0;

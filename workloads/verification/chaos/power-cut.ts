@@ -41,8 +41,8 @@ export interface PowerCut {
 /** The end of the record that has its last syncs, in bytes. */
 const TAIL_BYTES = 16_384;
 
-type Names = Map<string, number>;
-type Change = Extract<DiskLine, { readonly kind: 'created' | 'renamed' | 'removed' }>;
+type InodesByName = Map<string, number>;
+type NameChange = Extract<DiskLine, { readonly kind: 'created' | 'renamed' | 'removed' }>;
 
 /** Writes to the folder `to` what is left. */
 export async function cutPower(record: string, to: string, random: Random): Promise<PowerCut> {
@@ -52,11 +52,14 @@ export async function cutPower(record: string, to: string, random: Random): Prom
     'an owner has looked at the folder',
   );
   const { names, changes, synced } = replay(lines);
-  const contentOf = (file: number): Content => {
+  const contentOf = (file: number): SyncedContent => {
     const bytes = readFileSync(secondName(record, file));
     return { bytes, synced: Math.min(synced.get(file) ?? 0, bytes.length) };
   };
-  const durable = Array.from(names, ([name, file]): [string, Content] => [name, contentOf(file)]);
+  const durable = Array.from(names, ([name, file]): [string, SyncedContent] => [
+    name,
+    contentOf(file),
+  ]);
   const disk = new SimulatedDisk(
     { random: random.fork('disk') },
     durable.map(([name, content]) => [name, content.bytes.subarray(0, content.synced)]),
@@ -101,7 +104,7 @@ export function hasUnsyncedBytes(record: string): boolean {
   }
 }
 
-interface Content {
+interface SyncedContent {
   readonly bytes: Buffer;
   /** So many of them, from the start, are certainly on the disk. */
   readonly synced: number;
@@ -109,15 +112,15 @@ interface Content {
 
 interface Replayed {
   /** The durable names. */
-  readonly names: Names;
+  readonly names: InodesByName;
   /** Changes of names that are not durable yet, in order. */
-  readonly changes: readonly Change[];
+  readonly changes: readonly NameChange[];
   /** For each file, how many bytes were synced. */
   readonly synced: ReadonlyMap<number, number>;
 }
 
 function replay(lines: readonly DiskLine[]): Replayed {
-  const all: Change[] = [];
+  const all: NameChange[] = [];
   const synced = new Map<number, number>();
   /** How many changes a sync of names makes durable when it has ended. */
   const covered = new Map<string, number>();
@@ -147,8 +150,11 @@ function replay(lines: readonly DiskLine[]): Replayed {
 }
 
 /** The changes that an owner made and had no time to record. */
-function unrecorded(known: Names, found: Readonly<Record<string, number>>): readonly Change[] {
-  const changes: Change[] = [];
+function unrecorded(
+  known: InodesByName,
+  found: Readonly<Record<string, number>>,
+): readonly NameChange[] {
+  const changes: NameChange[] = [];
   for (const [name, file] of Object.entries(found)) {
     if (known.get(name) === file) continue;
     const from = [...known].find(([before, one]) => one === file && found[before] !== one)?.[0];
@@ -161,13 +167,13 @@ function unrecorded(known: Names, found: Readonly<Record<string, number>>): read
   return changes;
 }
 
-function applied(names: Names, changes: readonly Change[]): Names {
+function applied(names: InodesByName, changes: readonly NameChange[]): InodesByName {
   const after = new Map(names);
   for (const change of changes) apply(after, change);
   return after;
 }
 
-function apply(names: Names, change: Change): void {
+function apply(names: InodesByName, change: NameChange): void {
   if (change.kind === 'created') names.set(change.name, change.file);
   else if (change.kind === 'removed') names.delete(change.name);
   else {

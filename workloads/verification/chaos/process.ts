@@ -8,9 +8,11 @@
 import {
   type Bigtable,
   createRandom,
+  hasCode,
   openPercolator,
   openStore,
   type Percolator,
+  PercolatorError,
   type Random,
   systemClock,
   type Worker,
@@ -36,19 +38,11 @@ import {
 import { settingsOf } from '../../harness/engine-settings.ts';
 import { monotonicMs } from '../../harness/load/monotonic-clock.ts';
 import { recordDisk } from './disk-record.ts';
-import { type HistoryFile, openHistoryFile } from './history-file.ts';
+import { type HistoryFile, NO_RUNS, openHistoryFile, sumEach } from './history-file.ts';
 import { touchFiles } from './folder-faults.ts';
-import { type ProcessOptions, TOUCHED, type TouchMessage } from './messages.ts';
-import {
-  LEASE_TIME_TO_LIVE_MS,
-  LOCK_TIME_TO_LIVE_MS,
-  MESSAGE_LIFETIME_MS,
-  PATIENCE_MS,
-} from './plan.ts';
-import { NO_RUNS, sumEach } from './sum-each.ts';
+import { type ChaosProcessOptions, TOUCHED, type TouchMessage } from './messages.ts';
+import { LEASE_TIME_TO_LIVE_MS, LOCK_TIME_TO_LIVE_MS, MESSAGE_LIFETIME_MS } from './plan.ts';
 
-/** Loops of each workload, so that transactions of one process conflict with one another. */
-const CLIENTS = 3;
 /** The longest rest of a loop between two transactions, in milliseconds. */
 const REST_MS_MAX = 4;
 /**
@@ -72,12 +66,12 @@ const WATCH_MS = 10;
  */
 const FAR_LOOKS = 0.02;
 
-await serve(async (options: ProcessOptions) => {
+await serve(async (options: ChaosProcessOptions) => {
   const history = openHistoryFile(options.history, options.name);
   const { store, disk } = options;
   if (disk !== undefined && store.kind === 'embedded') recordDisk(store.folder, disk);
-  const { percolator, rangeLocks } = await patiently(PATIENCE_MS, () =>
-    openDatabaseOf(options, history),
+  const { percolator, rangeLocks } = await patiently(options.patienceMs, () =>
+    noting(history, options.name, () => openDatabaseOf(options, history)).catch(throwAgainLater),
   );
   const recorder = { sink: history, process: options.name, nowMs: monotonicMs };
   const workloads = WORKLOADS.filter(({ name }) => options.workloads.includes(name));
@@ -104,7 +98,7 @@ await serve(async (options: ProcessOptions) => {
   }, COUNTS_MS);
   const loops = workloads.flatMap((workload) =>
     options.role === 'client'
-      ? clientsOf(percolator, workload, random.fork(workload.name), recorder)
+      ? clientsOf(percolator, workload, random.fork(workload.name), { recorder, history, options })
       : [watch(percolator, workload, { random, recorder, history, options })],
   );
   // An error ends this process, and a process that ends on its own is a violation (fleet.ts).
@@ -126,7 +120,7 @@ async function neverAsked(): Promise<never> {
  * history first.
  */
 async function openDatabaseOf(
-  { store: address, database, engine }: ProcessOptions,
+  { store: address, database, engine }: ChaosProcessOptions,
   history: HistoryFile,
 ): Promise<Pick<OpenDatabase, 'percolator'> & Partial<OpenDatabase>> {
   const options = {
@@ -145,8 +139,14 @@ async function openDatabaseOf(
   }
 }
 
+/** An opening that is in doubt has begun no transaction, so that it may be made again. */
+function throwAgainLater(cause: unknown): never {
+  if (!hasCode(cause, 'STORE_IN_DOUBT')) throw cause;
+  throw new PercolatorError('STORE_UNAVAILABLE', 'the opening is in doubt', { cause });
+}
+
 /** Not all workloads have observers. */
-function isWorking({ role }: ProcessOptions, workloads: readonly Workload[]): boolean {
+function isWorking({ role }: ChaosProcessOptions, workloads: readonly Workload[]): boolean {
   return role === 'client' && workloads.some(({ observers }) => observers.length > 0);
 }
 
@@ -176,31 +176,50 @@ function clientsOf(
   percolator: Percolator,
   workload: Workload,
   random: Random,
-  recorder: Recorder,
+  { recorder, history, options }: Pick<WatchContext, 'recorder' | 'history' | 'options'>,
 ): readonly Promise<never>[] {
   const client = recordingClient(percolator, workload.name, recorder);
-  return Array.from({ length: CLIENTS }, async (_, i): Promise<never> => {
+  return Array.from({ length: options.loops }, async (_, i): Promise<never> => {
     const own = random.fork(`client ${i}`);
     for (;;) {
-      await patiently(PATIENCE_MS, () => workload.step(client, own));
+      await patiently(options.patienceMs, () =>
+        noting(history, options.name, () => workload.step(client, own)),
+      );
       await systemClock.sleep(own.fraction() * REST_MS_MAX);
     }
   });
+}
+
+/** Records a failure that the caller survives. */
+async function noting<T>(
+  history: HistoryFile,
+  process: string,
+  call: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    if (error instanceof PercolatorError) {
+      history.refused({ process, at: monotonicMs(), code: error.code });
+    }
+    throw error;
+  }
+}
+
+interface WatchContext {
+  readonly random: Random;
+  readonly recorder: Recorder;
+  readonly history: HistoryFile;
+  readonly options: Pick<ChaosProcessOptions, 'gc' | 'since' | 'patienceMs' | 'name' | 'loops'>;
 }
 
 /** Reads the present, recorded as a read-only transaction, and a moment of the past. */
 async function watch(
   percolator: Percolator,
   workload: Workload,
-  context: {
-    readonly random: Random;
-    readonly recorder: Recorder;
-    readonly history: HistoryFile;
-    readonly options: Pick<ProcessOptions, 'gc' | 'since'>;
-  },
+  { random, recorder, history, options }: WatchContext,
 ): Promise<never> {
-  const { random, recorder, history } = context;
-  const { gc, since } = context.options;
+  const { gc, since, patienceMs } = options;
   const client = recordingClient(percolator, workload.name, recorder);
   for (let before = since, now = since; ; before = now) {
     const wrong = new Map<string, readonly string[]>();
@@ -209,7 +228,7 @@ async function watch(
         now = reader.startTimestamp;
         wrong.set(`the snapshot of ${now}`, await workload.watch(reader));
       });
-    await patiently(PATIENCE_MS, look);
+    await patiently(patienceMs, look);
     const past = random.integer(!gc || random.fraction() < FAR_LOOKS ? since : before, now);
     const lookAt = { workload: workload.name, recorder };
     const then = await lookBack(percolator, past, lookAt, (reader) => workload.watch(reader));

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { openPercolator, type Percolator, PercolatorError, type Transaction } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
-import { bank } from '../invariants/bank.ts';
+import { bank } from '../invariants/transactions.ts';
 import { pipeline } from '../invariants/pipeline.ts';
 import { setUp } from './round.ts';
 

@@ -12,13 +12,14 @@
  *      With --power-cuts the power fails at that moment: the store loses what it had not synced
  *      (power-cut.ts).
  *   4. Open the store, let it come to rest, and record the truth (truth.ts).
- *   5. Judge the histories of the processes against it (verdict.ts).
+ *   5. Judge the histories of the processes against it (truth.ts).
  */
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import {
   type Counters,
   createRandom,
+  type LocalHBase,
   openPercolator,
   openStore,
   type Percolator,
@@ -29,29 +30,44 @@ import {
 } from '#engine';
 import type { Progress } from '#harness';
 import { type Ending, recordingClient, type Recorder, type Workload } from '../invariants/index.ts';
-import { newServices } from '../../harness/processes/index.ts';
-import { provideStore } from '../../harness/stores/index.ts';
+import { type Host, HostNetwork } from '../../harness/hosts/network.ts';
+import { newServices, type SharedDatabase } from '../../harness/processes/index.ts';
+import { provideStore } from '../../harness/stores.ts';
 import { monotonicMs } from '../../harness/load/monotonic-clock.ts';
+import { judgeCuts, unansweredCalls } from './cut-judges.ts';
+import { type CutCounts, Cutter } from './cutter.ts';
+import { drawCuts } from './cuts.ts';
 import { recordDisk } from './disk-record.ts';
 import { drawFaults } from './faults.ts';
 import { type CommonProcessOptions, type FaultCounts, Fleet, folderFaultsIn } from './fleet.ts';
-import { Goal } from './goal.ts';
-import { openHistoryFile, readHistory, type RecordedHistory } from './history-file.ts';
-import { countPairs } from './pairs.ts';
-import { folderFaultsOf, LOCK_TIME_TO_LIVE_MS, type Plan } from './plan.ts';
+import { countPairs, Goal } from './goal.ts';
+import { openHistoryFile, readHistory, type RecordedHistory, sumEach } from './history-file.ts';
+import {
+  type ChaosPlan,
+  folderFaultsOf,
+  LOCK_TIME_TO_LIVE_MS,
+  ORACLE_WITH_CUTS_MS,
+  PATIENCE_MS,
+  PATIENCE_WITH_CUTS_MS,
+} from './plan.ts';
+import { type Places, placesOn } from './places.ts';
 import { cutPower, hasUnsyncedBytes, type PowerCut } from './power-cut.ts';
-import { type Tallies, tallyTransactions } from './tally.ts';
-import { sumEach } from './sum-each.ts';
-import { settleAndRead, type Truth } from './truth.ts';
-import { judge, type Verdict } from './verdict.ts';
+import {
+  judge,
+  settleAndRead,
+  type Tallies,
+  tallyTransactions,
+  type RoundTruth,
+  type RoundVerdict,
+} from './truth.ts';
 
 export interface Round {
-  readonly plan: Plan;
+  readonly plan: ChaosPlan;
   readonly tallies: Tallies;
   readonly faults: FaultCounts;
   /** Seconds during which processes worked. */
   readonly seconds: number;
-  /** All pairs of overlapping writers (pairs.ts). */
+  /** All pairs of overlapping writers (goal.ts). */
   readonly pairs: number;
   /**
    * Write records and acknowledgments that collectors were about to erase. Some may not have been
@@ -61,9 +77,11 @@ export interface Round {
   /** Sums over all lives, up to the last counts of each. */
   readonly engine: Readonly<Counters>;
   readonly worker: Readonly<WorkerCounters>;
-  readonly verdict: Verdict;
+  readonly verdict: RoundVerdict;
   /** Absent if the round did not end with a power cut. */
   readonly cut: PowerCut | undefined;
+  /** Absent if the round had no cuts of the network. */
+  readonly network: (CutCounts & CutNumbers) | undefined;
 }
 
 /** Milliseconds between two checks whether the goal is reached. */
@@ -76,7 +94,7 @@ interface RoundContext {
   readonly signal: AbortSignal;
 }
 
-export async function runRound(plan: Plan, context: RoundContext): Promise<Round> {
+export async function runRound(plan: ChaosPlan, context: RoundContext): Promise<Round> {
   const { progress, signal } = context;
   const folders = {
     store: path.join(plan.folder, 'store'),
@@ -89,15 +107,17 @@ export async function runRound(plan: Plan, context: RoundContext): Promise<Round
 
   const embedded = { folder: folders.store, fsync: plan.fsync };
   const { regionServers } = plan;
-  await using provided = await provideStore(plan.store, embedded, { regionServers });
-  const { address } = provided;
+  const stage = plan.hosts === 0 ? undefined : await stageOf(plan);
+  const placeOf = stage && ((name: string): Host => placed(stage, name));
+  await using provided = await provideStore(plan.store, embedded, { regionServers, placeOf });
+  const { address, hbase } = provided;
   const since = await recorded(folders, () =>
     withStore(address, (percolator) => setUp(percolator, plan, recorder)),
   );
   const startedMs = monotonicMs();
-  const { faults, deaths } = await runProcesses(
+  const { faults, deaths, cutting } = await runProcesses(
     plan,
-    { store: address, disk: folders.disk, history: folders.history, since },
+    { store: address, disk: folders.disk, history: folders.history, since, stage, hbase },
     context,
   );
   const seconds = (monotonicMs() - startedMs) / 1000;
@@ -112,7 +132,8 @@ export async function runRound(plan: Plan, context: RoundContext): Promise<Round
   progress.phase('judging', 0);
   const lived = readHistory(folders.history);
   const judged = judge(plan.workloads, lived, truth.stored);
-  const seen = [...deaths, ...lived.violations, ...truth.violations];
+  const ofCuts = judgeCuts({ ...lived, cuts: cutting?.past ?? [] });
+  const seen = [...deaths, ...lived.violations, ...truth.violations, ...ofCuts];
   const verdict = { ...judged, violations: [...seen, ...judged.violations] };
   await save(plan.folder, truth, verdict);
   const names = plan.workloads.map(({ name }) => name);
@@ -120,7 +141,27 @@ export async function runRound(plan: Plan, context: RoundContext): Promise<Round
   const tallies = tallyTransactions(names, lived.transactions, records);
   const pairs = countPairs(lived.transactions);
   const collected = lived.collected.records.length;
-  return { plan, tallies, faults, seconds, pairs, collected, ...sumOf(lived), verdict, cut };
+  const numbers = { tallies, faults, seconds, pairs, collected, ...sumOf(lived) };
+  const network = cutting && { ...cutting.counts, ...numbersOfCuts(lived) };
+  return { plan, ...numbers, verdict, cut, network };
+}
+
+/** The hosts of a round, and who is where. */
+interface Stage {
+  readonly network: HostNetwork;
+  readonly places: Places;
+}
+
+async function stageOf({ hosts, store, regionServers }: ChaosPlan): Promise<Stage> {
+  const network = await HostNetwork.make(hosts);
+  const places = placesOn(network.hosts, store === 'hbase' ? regionServers : 0);
+  return { network, places };
+}
+
+function placed({ places }: Stage, name: string): Host {
+  const host = places.hostOf(name);
+  if (host === undefined) throw new Error(`no host is meant for ${name}`);
+  return host;
 }
 
 interface Folders {
@@ -136,7 +177,10 @@ async function recorded<T>({ store, disk }: Folders, body: () => Promise<T>): Pr
 }
 
 /** The store's folder becomes what the power failure has left of it. */
-async function cutPowerOf({ seed }: Plan, { store, disk }: Folders): Promise<PowerCut | undefined> {
+async function cutPowerOf(
+  { seed }: ChaosPlan,
+  { store, disk }: Folders,
+): Promise<PowerCut | undefined> {
   if (disk === undefined) return undefined;
   await rename(store, `${store}-before-the-power-cut`);
   return cutPower(disk, store, createRandom(seed).fork('power cut'));
@@ -146,10 +190,10 @@ async function cutPowerOf({ seed }: Plan, { store, disk }: Folders): Promise<Pow
  * If a power cut left a store that cannot be read, it counts as one that has lost everything. Any
  * other error is rethrown.
  */
-function lostBy(cut: PowerCut | undefined, error: unknown): Truth {
+function lostBy(cut: PowerCut | undefined, error: unknown): RoundTruth {
   if (cut === undefined || !(error instanceof PercolatorError)) throw error;
   return {
-    stored: { records: [], markers: [], marks: [], locks: [] },
+    stored: { records: [], rollbacks: [], notifications: [], locks: [] },
     violations: [{ claim: 'power cut: the store can be read', message: error.message }],
     worker: { runs: 0, clean: 0, failures: 0, parked: 0, meetings: 0 },
   };
@@ -170,7 +214,7 @@ async function withStore<T>(
  */
 export async function setUp(
   percolator: Percolator,
-  { workloads }: Pick<Plan, 'workloads'>,
+  { workloads }: Pick<ChaosPlan, 'workloads'>,
   recorder: Recorder,
 ): Promise<number> {
   for (const workload of workloads) {
@@ -206,39 +250,137 @@ async function writeInitialData(
 }
 
 async function runProcesses(
-  plan: Plan,
-  target: Pick<CommonProcessOptions, 'store' | 'disk' | 'history' | 'since'>,
+  plan: ChaosPlan,
+  { stage, hbase, ...target }: Target,
   { progress, signal }: RoundContext,
-): Promise<Pick<Round, 'faults'> & Pick<Fleet, 'deaths'>> {
+): Promise<Pick<Round, 'faults'> & Pick<Fleet, 'deaths'> & { readonly cutting?: Cutting }> {
   const { seed, gc, engine } = plan;
-  const database = plan.services ? await newServices(target.store) : undefined;
-  const second = plan.services ? await secondDatabase(path.join(plan.folder, 'other')) : undefined;
+  const hostOf = stage?.places.hostOf;
+  const database = plan.services ? await servicesOf(plan, target.store, hostOf) : undefined;
+  const hasSecond = plan.services && stage === undefined;
+  const second = hasSecond ? await secondDatabase(path.join(plan.folder, 'other')) : undefined;
+  const patienceMs = plan.cuts ? PATIENCE_WITH_CUTS_MS : PATIENCE_MS;
   const workloads = plan.workloads.map(({ name }) => name);
   const goal = new Goal(plan.floors, plan.seconds, target.history);
   const { pairs } = plan.floors;
   const total = Number.isFinite(pairs) ? pairs : 0;
   progress.phase(`hitting ${plan.processes} processes`, total, 'pairs of writers');
+  // A store that is owned by a process on a host would be stopped with the host.
+  await using owner = new AsyncDisposableStack();
+  if (stage !== undefined && target.store.kind === 'embedded') {
+    owner.use(await openStore(target.store));
+  }
   await using fleet = new Fleet(
-    { ...target, database, ...(second && { second }), seed, gc, engine, workloads },
+    {
+      ...target,
+      database,
+      hostOf,
+      patienceMs,
+      ...(second && { second }),
+      seed,
+      gc,
+      engine,
+      workloads,
+      loops: plan.loops,
+    },
     plan.processes,
   );
   fleet.start();
   const isOver = (): boolean => {
-    const isReached = goal.isReached() && folderFaultsIn(fleet.counts) >= plan.floors.folderFaults;
+    const isReached =
+      goal.isReached() &&
+      folderFaultsIn(fleet.counts) >= plan.floors.folderFaults &&
+      (cutter?.hits ?? 0) >= plan.floors.cuts;
     progress.update(goal.pairs);
     return signal.aborted || fleet.isHopeless || goal.isLate || isReached;
   };
-  for (const fault of drawFaults(createRandom(seed).fork('faults'), folderFaultsOf(plan))) {
+  const cutter =
+    plan.cuts && stage !== undefined && database !== undefined
+      ? new Cutter({ ...stage, fleet, goal, hbase, ...database, clients: clientsOf(plan), isOver })
+      : undefined;
+  const faulting = { plan, fleet, signal, isOver, isLate: () => signal.aborted || goal.isLate };
+  if (cutter === undefined) await makeFaults(faulting);
+  else await makeCuts(cutter, faulting);
+  if (target.disk !== undefined) await stopAtRisk(fleet, target.disk, signal);
+  await fleet.end();
+  signal.throwIfAborted();
+  const deaths = [...fleet.deaths, ...(cutter?.violations ?? [])];
+  return { faults: fleet.counts, deaths, ...(cutter && { cutting: cutter }) };
+}
+
+type Cutting = Pick<Cutter, 'past' | 'counts'>;
+
+interface Target extends Pick<CommonProcessOptions, 'store' | 'disk' | 'history' | 'since'> {
+  /** Absent: all processes are where this one is. */
+  readonly stage: Stage | undefined;
+  readonly hbase: LocalHBase | undefined;
+}
+
+interface Faulting {
+  readonly plan: ChaosPlan;
+  readonly fleet: Fleet;
+  readonly signal: AbortSignal;
+  readonly isOver: () => boolean;
+  readonly isLate: () => boolean;
+}
+
+/** One fault after the other until the round is over. */
+async function makeFaults({ plan, fleet, signal, isOver, isLate }: Faulting): Promise<void> {
+  for (const fault of faultsOf(plan)) {
     if (fault.settled) await waitFor(() => fleet.isComplete || isOver(), { signal });
     await waitFor(isOver, { signal, forMs: fault.afterMs });
     if (isOver()) break;
-    await fleet.hit(fault, () => signal.aborted || goal.isLate);
+    await fleet.hit(fault, isLate);
   }
-  if (target.disk !== undefined) await stopAtRisk(fleet, target.disk, signal);
-  await fleet.end();
-  const faults = fleet.counts;
-  signal.throwIfAborted();
-  return { faults, deaths: fleet.deaths };
+}
+
+/** One cut after the other until the round is over, or one has shown a mistake. */
+async function makeCuts(
+  cutter: Cutter,
+  { plan, fleet, signal, isOver, isLate }: Faulting,
+): Promise<void> {
+  const faults = faultsOf(plan);
+  const ended = new AbortController();
+  const kept = cutter.keepHBase(ended.signal);
+  await waitFor(() => fleet.isComplete || isOver(), { signal });
+  try {
+    for (const cut of drawCuts(createRandom(plan.seed).fork('cuts'), plan.store === 'hbase')) {
+      await waitFor(isOver, { signal, forMs: cut.afterMs });
+      if (isOver() || cutter.violations.length > 0) break;
+      const hit = (isPast: () => boolean): Promise<string | undefined> =>
+        fleet.hit(faults.next().value, () => isPast() || isLate());
+      await cutter.make(cut, hit);
+    }
+  } finally {
+    ended.abort();
+    await kept;
+  }
+}
+
+function faultsOf(plan: ChaosPlan): ReturnType<typeof drawFaults> {
+  return drawFaults(createRandom(plan.seed).fork('faults'), folderFaultsOf(plan));
+}
+
+function clientsOf({ processes }: ChaosPlan): readonly string[] {
+  return Array.from({ length: processes }, (_, i) => String(i + 1));
+}
+
+/** On hosts, each service has an address of its host, where no port is taken. */
+async function servicesOf(
+  { cuts }: ChaosPlan,
+  store: StoreAddress,
+  hostOf: Places['hostOf'] | undefined,
+): Promise<SharedDatabase> {
+  const found = await newServices(store);
+  const at = (slot: string, address: string): string =>
+    address.replace(/^[^:]+/, hostOf?.(slot)?.address ?? '$&');
+  return {
+    store,
+    oracles: found.oracles.map((address, i) => at(`oracle-${i + 1}`, address)),
+    lockService: at('lock-service', found.lockService),
+    insecure: hostOf !== undefined,
+    ...(cuts && { oracleMsMax: ORACLE_WITH_CUTS_MS }),
+  };
 }
 
 async function secondDatabase(
@@ -274,6 +416,16 @@ async function waitFor(
   }
 }
 
+/** What clients and witnesses said of the cuts. */
+interface CutNumbers {
+  readonly refusals: number;
+  readonly witnessed: number;
+}
+
+function numbersOfCuts(history: RecordedHistory): CutNumbers {
+  return { refusals: unansweredCalls(history).length, witnessed: history.witnessed.length };
+}
+
 function sumOf({ counts }: RecordedHistory): Pick<Round, 'engine' | 'worker'> {
   return {
     engine: sumEach(counts.map(({ engine }) => engine)),
@@ -284,8 +436,8 @@ function sumOf({ counts }: RecordedHistory): Pick<Round, 'engine' | 'worker'> {
 /** Saves the records of the storage and the verdict next to the files of the processes. */
 async function save(
   folder: string,
-  { stored }: Truth,
-  { violations, edn }: Verdict,
+  { stored }: RoundTruth,
+  { violations, edn }: RoundVerdict,
 ): Promise<void> {
   const lines = Object.entries(stored).flatMap(([kind, all]) =>
     all.map((one: unknown) => JSON.stringify({ kind, one })),

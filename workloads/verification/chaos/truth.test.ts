@@ -11,8 +11,8 @@ import {
 } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
 import type { Sink, Workload } from '../invariants/index.ts';
-import { ring } from '../invariants/ring.ts';
-import { settleAndRead, type Truth } from './truth.ts';
+import { ring } from '../invariants/transactions.ts';
+import { settleAndRead, type RoundTruth } from './truth.ts';
 
 async function openRing(store: Bigtable): Promise<Percolator> {
   const percolator = await openPercolator({ store });
@@ -25,7 +25,7 @@ function settle(
   percolator: Percolator,
   workload: Workload,
   began: Sink['began'] = () => {},
-): Promise<Truth> {
+): Promise<RoundTruth> {
   const sink = { began, ended: () => {}, violation: () => {} };
   const recorder = { sink, process: 'parent', nowMs: () => performance.now() };
   return settleAndRead(percolator, [workload], { recorder, signal: new AbortController().signal });

@@ -6,22 +6,35 @@
  *   3. Run the observers until nothing is dirty.
  *   4. Read every cell once more, recorded as a last transaction of each workload; check each
  *      workload at rest, and audit again.
- *   5. Record every write record, acknowledgment and rollback marker, and everything that must not
+ *   5. Record every write record, acknowledgment and rollback record, and everything that must not
  *      be left.
  */
 import { fsck, type Percolator, systemClock, type Worker, type WorkerCounters } from '#engine';
-import { readStoredHistory, type StoredHistory, type Violation } from '../judges/index.ts';
 import {
+  LISTS,
+  parseList,
+  type RecordedTransaction,
+  type Recorder,
   recordingClient,
   recordingCommits,
-  type Recorder,
   recordingObservers,
   type Work,
   type Workload,
 } from '../invariants/index.ts';
-import { NO_RUNS } from './sum-each.ts';
+import {
+  type HistoricRecord,
+  judgeListAppend,
+  judgeNotifications,
+  judgeSnapshotIsolation,
+  listTransactions,
+  readStoredHistory,
+  type StoredHistory,
+  toEdn,
+  type Violation,
+} from '../judges/index.ts';
+import { NO_RUNS, type RecordedHistory } from './history-file.ts';
 
-export interface Truth {
+export interface RoundTruth {
   readonly stored: StoredHistory;
   readonly violations: readonly Violation[];
   /** Counters of the worker that ran the observers to the end here. */
@@ -35,7 +48,7 @@ export async function settleAndRead(
   percolator: Percolator,
   workloads: readonly Workload[],
   context: { readonly recorder: Recorder; readonly signal: AbortSignal },
-): Promise<Truth> {
+): Promise<RoundTruth> {
   const violations: Violation[] = [];
   let worker: Readonly<WorkerCounters> = { runs: 0, clean: 0, failures: 0, parked: 0, meetings: 0 };
   try {
@@ -141,7 +154,7 @@ async function runObservers(
 }
 
 /**
- * Whether the worker was idle in time. If `idle` rejects, the worker must stop all the same: the
+ * Whether the worker was idle in time. If `idle` rejects, the worker must still stop: the
  * store is read and closed next.
  */
 async function stopWhenIdle(worker: Worker, signal: AbortSignal): Promise<boolean> {
@@ -157,4 +170,107 @@ async function stopWhenIdle(worker: Worker, signal: AbortSignal): Promise<boolea
 
 function tablesOf(workloads: readonly Workload[]): readonly string[] {
   return workloads.flatMap(({ tables }) => Object.keys(tables));
+}
+
+/*
+ * All judges on one history: compares the records of the processes with what the storage has kept,
+ * and what collectors erased from it.
+ */
+
+export interface RoundVerdict {
+  readonly violations: readonly Violation[];
+  /** Cycles that snapshot isolation allows. */
+  readonly writeSkews: number;
+  /** The history of list-append in the form that Elle reads; absent if the workload was not run. */
+  readonly edn?: string | undefined;
+}
+
+export function judge(
+  workloads: readonly Workload[],
+  { transactions, collected }: Pick<RecordedHistory, 'transactions' | 'collected'>,
+  stored: StoredHistory,
+): RoundVerdict {
+  const records = [...stored.records, ...collected.records];
+  const rollbacks = [...stored.rollbacks, ...collected.rollbacks];
+  const history = { transactions, records, rollbacks };
+  const observers = workloads.flatMap((workload) => workload.observers);
+  const violations = [
+    ...judgeSnapshotIsolation(history),
+    ...judgeNotifications(history, { observers, left: stored.notifications }),
+  ];
+  const lists = listTransactions(transactions, {
+    isList: (cell) => cell.startsWith(`${LISTS}/`),
+    elementsOf: parseList,
+  });
+  if (lists.length === 0) return { violations, writeSkews: 0 };
+  const opinion = judgeListAppend(lists, { strict: true });
+  return {
+    violations: [...violations, ...opinion.violations],
+    writeSkews: opinion.allowed.length,
+    edn: toEdn(lists),
+  };
+}
+
+/* The outcomes of the transactions of each workload, as counts. Small, unlike a history. */
+
+export interface Tally {
+  /** All that are no runs of observers, reads of the past included. */
+  transactions: number;
+  committed: number;
+  /** The transaction lost a conflict, was rolled back, or waited too long. */
+  failed: number;
+  /** The client heard no outcome, mostly because its process was killed first. */
+  unknown: number;
+  /** Unknown transactions that committed, according to the storage. */
+  unknownCommitted: number;
+  /** Runs of observers whose commit was reported. */
+  runs: number;
+  /** Runs that lost or were cut off; which of the two was not reported. */
+  runsUnknown: number;
+}
+
+/** Tallies by workload. */
+export type Tallies = ReadonlyMap<string, Tally>;
+
+export function tallyTransactions(
+  names: readonly string[],
+  transactions: readonly RecordedTransaction[],
+  records: readonly HistoricRecord[],
+): Tallies {
+  const committed = new Set(records.map(({ startTimestamp }) => startTimestamp));
+  const tallies = new Map(names.map((name) => [name, nothing()]));
+  for (const { workload, outcome, run, startTimestamp } of transactions) {
+    const tally = tallies.get(workload);
+    if (tally === undefined) continue;
+    if (run !== undefined) {
+      tally[outcome === 'committed' ? 'runs' : 'runsUnknown']++;
+      continue;
+    }
+    tally.transactions++;
+    tally[outcome]++;
+    if (outcome === 'unknown' && committed.has(startTimestamp)) tally.unknownCommitted++;
+  }
+  return tallies;
+}
+
+export function addTallies(all: readonly Tallies[]): Tallies {
+  const sums = new Map<string, Tally>();
+  for (const [name, tally] of all.flatMap((tallies) => [...tallies])) {
+    const sum = sums.get(name) ?? nothing();
+    for (const key of Object.keys(tally) as (keyof Tally)[]) sum[key] += tally[key];
+    sums.set(name, sum);
+  }
+  return sums;
+}
+
+function nothing(): Tally {
+  return {
+    transactions: 0,
+    committed: 0,
+    failed: 0,
+    unknown: 0,
+    unknownCommitted: 0,
+    runs: 0,
+    runsUnknown: 0,
+  };
 }

@@ -1,7 +1,7 @@
 /**
  * The judge of the end of a story. Before anything else:
  *
- *   - if nothing went wrong and no process was taken for dead, no lock is left (P7, P16)
+ *   - if nothing went wrong and no process was presumed dead, no lock is left (P7, P16)
  *
  * Then a last reader, for which all other processes are dead, reads every cell. After that:
  *
@@ -37,7 +37,7 @@ import { ScriptedOracle } from '../../../engine/testing/scripted-oracle.ts';
 import { VirtualClock } from '../../../engine/testing/virtual-clock.ts';
 import type { ClientObservations } from './live-process.ts';
 import type { LocalState } from './local-states.ts';
-import type { Budget } from './scenario.ts';
+import type { Budget } from './scenarios.ts';
 import { setCell } from './rows.ts';
 import { take, type WorldRules, type WorldState } from './world-state.ts';
 
@@ -79,7 +79,7 @@ export class EndingJudge {
   }
 
   /**
-   * If nothing went wrong and no process was taken for dead, every process has removed its locks.
+   * If nothing went wrong and no process was presumed dead, every process has removed its locks.
    */
   judgeDebris({ rows, left }: WorldState): readonly Violation[] {
     const { budget, suspicion } = this.#rules;
@@ -94,7 +94,7 @@ export class EndingJudge {
     const history: History = {
       transactions: [...this.#rules.past, ...observed.flatMap(({ transactions }) => transactions)],
       records: rows.flatMap(({ records }) => records),
-      markers: rows.flatMap(({ markers }) => markers),
+      rollbacks: rows.flatMap(({ rollbacks }) => rollbacks),
     };
     return [
       ...observed.flatMap(judgeError),
@@ -132,7 +132,7 @@ export class EndingJudge {
     );
   }
 
-  /** No observers run here, so marks stay. */
+  /** No observers run here, so notifications stay. */
   #judgeMarks({ rows }: WorldState): readonly Violation[] {
     const { rowNames, observed } = this.#rules;
     return rows
@@ -140,14 +140,14 @@ export class EndingJudge {
       .filter(({ cell, operation, commitTimestamp }) => {
         const { table, row, column } = addressOf(cell);
         if (operation === 'touch' || !observed.includes(column)) return false;
-        const marks = rows[rowNames.indexOf(`${notifyTable(table)}/${row}`)]?.cells ?? [];
-        const isMark = (one: Cell): boolean =>
+        const notifications = rows[rowNames.indexOf(`${notifyTable(table)}/${row}`)]?.cells ?? [];
+        const isNotification = (one: Cell): boolean =>
           one.family === NOTIFY && one.qualifier === column && one.timestamp === commitTimestamp;
-        return !marks.some(isMark);
+        return !notifications.some(isNotification);
       })
       .map(({ cell, commitTimestamp }) => ({
         claim: 'notifications: lost',
-        message: `${cell} was changed at ${commitTimestamp}, and there is no mark of it`,
+        message: `${cell} was changed at ${commitTimestamp}, and there is no notification of it`,
       }));
   }
 

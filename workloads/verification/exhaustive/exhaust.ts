@@ -22,14 +22,25 @@
  * What it does not cover: scans, garbage collection, clocks that differ, leases that end, and more
  * faults than the budget allows. The simulator covers these (simulation/).
  */
-import { systemClock } from '../../../engine/base/index.ts';
-import type { Violation } from '../judges/history.ts';
-import { EndingJudge } from './ending.ts';
-import type { Budget, Scenario, Suspicion } from './scenario.ts';
-import { setTheScene } from './scene.ts';
-import { SeenStates } from './seen-states.ts';
-import { describeChoice, describeOutcomes } from './story.ts';
-import { type Choice, choicesOf, isOver, keyOf, take, type WorldState } from './world-state.ts';
+import { systemClock, unreachable } from '../../../engine/base/index.ts';
+import type { Timestamp } from '../../../engine/bigtable/index.ts';
+import { committedCell, notifyTable } from '../../../engine/transaction/index.ts';
+import { addressOf, type HistoricTransaction, type Violation } from '../judges/history.ts';
+import { EndingJudge, type EndingRules } from './ending.ts';
+import { LocalStates } from './local-states.ts';
+import { describeMessage, MessageBook } from './messages.ts';
+import { RowBook, type RowState } from './rows.ts';
+import { type Budget, cellsOf, type Scenario, type Suspicion } from './scenarios.ts';
+import {
+  answerOf,
+  type Choice,
+  choicesOf,
+  isOver,
+  keyOf,
+  take,
+  type WorldRules,
+  type WorldState,
+} from './world-state.ts';
 
 export interface ExhaustOptions extends Partial<Budget> {
   /** Default: all. */
@@ -40,7 +51,7 @@ export interface ExhaustOptions extends Partial<Budget> {
   readonly onProgress?: ((states: number) => boolean) | undefined;
 }
 
-export interface Report {
+export interface SearchReport {
   readonly scenario: string;
   /**
    * Different ways through everything that can happen. May exceed what a number holds exactly. If
@@ -56,10 +67,10 @@ export interface Report {
    */
   readonly outcomes: ReadonlyMap<string, number>;
   /** The first execution that breaks a rule; absent if none was found. */
-  readonly failure?: Failure | undefined;
+  readonly failure?: SearchFailure | undefined;
 }
 
-export interface Failure {
+export interface SearchFailure {
   readonly violations: readonly Violation[];
   /** What happened, in order, one line each. */
   readonly story: readonly string[];
@@ -83,8 +94,11 @@ const STEPS_MAX = 2_000;
 const STATES_BETWEEN_BREATHS = 5_000;
 
 /** Visits everything that can happen in the scenario, until a rule is broken. */
-export async function exhaust(scenario: Scenario, options: ExhaustOptions = {}): Promise<Report> {
-  return new Search(scenario, options).run();
+export async function exhaust(
+  scenario: Scenario,
+  options: ExhaustOptions = {},
+): Promise<SearchReport> {
+  return new DepthFirstSearch(scenario, options).run();
 }
 
 /**
@@ -95,11 +109,11 @@ export async function retell(
   scenario: Scenario,
   options: ExhaustOptions,
   choices: readonly number[],
-): Promise<Failure> {
-  return new Search(scenario, options).retell(choices);
+): Promise<SearchFailure> {
+  return new DepthFirstSearch(scenario, options).retell(choices);
 }
 
-class Search {
+class DepthFirstSearch {
   readonly #scenario: Scenario;
   readonly #options: ExhaustOptions;
   readonly #budget: Budget;
@@ -117,7 +131,7 @@ class Search {
     this.#suspicion = suspicion;
   }
 
-  async run(): Promise<Report> {
+  async run(): Promise<SearchReport> {
     const { start, rules } = await this.#setTheScene();
     const endingJudge = new EndingJudge(rules);
     const { statesMax = 1_000_000, onProgress } = this.#options;
@@ -155,7 +169,7 @@ class Search {
     };
   }
 
-  async retell(choices: readonly number[]): Promise<Failure> {
+  async retell(choices: readonly number[]): Promise<SearchFailure> {
     const { start, rules } = await this.#setTheScene();
     const endingJudge = new EndingJudge(rules);
     const story: string[] = [];
@@ -176,7 +190,7 @@ class Search {
   }
 
   /** Enters a new state, and returns what is wrong with it. */
-  async #enter(world: WorldState, endingJudge: EndingJudge): Promise<Failure | undefined> {
+  async #enter(world: WorldState, endingJudge: EndingJudge): Promise<SearchFailure | undefined> {
     const key = keyOf(world);
     const isEnd = isOver(world);
     const choices = choicesOf(world, this.#suspicion);
@@ -187,7 +201,7 @@ class Search {
     const violations = [...progress, ...(await judgeEnd(world, endingJudge))];
     if (violations.length === 0) return undefined;
     const taken = this.#stack.slice(0, -1).map((frame) => frame.taken);
-    const { story } = await new Search(this.#scenario, this.#options).retell(taken);
+    const { story } = await new DepthFirstSearch(this.#scenario, this.#options).retell(taken);
     return { violations, story, choices: taken };
   }
 
@@ -229,4 +243,161 @@ async function judgeEnd(
 ): Promise<readonly Violation[]> {
   if (!isOver(world)) return [];
   return [...endingJudge.judgeDebris(world), ...(await endingJudge.judge(world))];
+}
+
+/* A scenario before any process has acted: rows, processes, and the rules they follow. */
+
+/** The transaction that wrote the initial cells. */
+const PAST = { startTimestamp: 1, commitTimestamp: 2 } as const;
+const FIRST: Timestamp = PAST.commitTimestamp + 1;
+
+export async function setTheScene(
+  scenario: Scenario,
+  budget: Budget,
+  suspicion: Suspicion,
+): Promise<{ readonly start: WorldState; readonly rules: EndingRules }> {
+  const { observed = [], processes } = scenario;
+  const messages = new MessageBook();
+  const rows = new RowBook(messages);
+  const cells = cellsOf(scenario);
+  const lastReader = {
+    name: 'the last reader',
+    transactions: [[{ do: 'getMany', cells }]],
+  } as const;
+  const locals = new LocalStates({
+    messages,
+    scripts: [...processes, lastReader],
+    suspicion,
+    observed,
+    hasCopies: budget.copies > 0,
+  });
+  const rowNames = rowNamesOf(cells, observed);
+  const states = await Promise.all(processes.map((_, i) => locals.start(i)));
+  const start: WorldState = {
+    rows: rowNames.map((rowName) => rowBefore(rows, rowName, scenario)),
+    processes: states,
+    nextTimestamp: FIRST,
+    stray: [],
+    dead: 0,
+    left: budget,
+  };
+  const rules: EndingRules = {
+    rows,
+    messages,
+    locals,
+    rowNames,
+    suspicion,
+    lastReader: await locals.start(processes.length),
+    past: scenario.initial.length === 0 ? [] : [pastOf(scenario)],
+    observed,
+    budget,
+  };
+  return { start, rules };
+}
+
+/**
+ * The rows of the cells, each in every table of the cells: an engine that mistakes the table of a
+ * primary (P15) must find a row there. And the rows of their notifications.
+ */
+function rowNamesOf(cells: readonly string[], observed: readonly string[]): readonly string[] {
+  const addresses = cells.map(addressOf);
+  const rowNames = addresses.flatMap(({ table }) => addresses.map(({ row }) => `${table}/${row}`));
+  const notified = addresses.filter(({ column }) => observed.includes(column));
+  const notifications = notified.map(({ table, row }) => `${notifyTable(table)}/${row}`);
+  return [...new Set([...rowNames, ...notifications])];
+}
+
+function rowBefore(rows: RowBook, rowName: string, { initial }: Scenario): RowState {
+  const mutations = initial.map(addressOf).flatMap(({ table, row, column }) => {
+    const isThere = `${table}/${row}` === rowName;
+    return isThere ? committedCell(column, Buffer.from(valueOf(column)), PAST) : [];
+  });
+  return rows.written(rowName, mutations);
+}
+
+function pastOf({ initial }: Scenario): HistoricTransaction {
+  return {
+    process: 'the past',
+    ...PAST,
+    outcome: 'committed',
+    beganAt: 0,
+    reads: [],
+    writes: initial.map((cell) => ({ cell, value: valueOf(addressOf(cell).column) })),
+    locks: [],
+  };
+}
+
+function valueOf(column: string): string {
+  return `${column} of the past`;
+}
+
+/**
+ * The states seen so far, and how many executions continue from each. One map holds at most some 16
+ * million entries, so there are several.
+ */
+const SHARDS = 16;
+
+class SeenStates {
+  readonly #shards = Array.from({ length: SHARDS }, () => new Map<string, number>());
+  /** Only grows. */
+  size = 0;
+
+  get(key: string): number | undefined {
+    return this.#shardOf(key).get(key);
+  }
+
+  set(key: string, executions: number): void {
+    const shard = this.#shardOf(key);
+    const before = shard.size;
+    shard.set(key, executions);
+    this.size += shard.size - before;
+  }
+
+  #shardOf(key: string): Map<string, number> {
+    let sum = 0;
+    for (let i = 1; i <= 6; i++) sum += key.charCodeAt(key.length - i);
+    return this.#shards[sum % SHARDS] as Map<string, number>;
+  }
+}
+
+/* What happened, for people: one line for each step, with its timestamps. */
+
+function describeChoice(
+  rules: WorldRules,
+  world: WorldState,
+  choice: Choice,
+  { processes }: Scenario,
+): string {
+  switch (choice.kind) {
+    case 'deliver': {
+      const { message } = choice.pending;
+      const { answer } = answerOf(rules, world, message);
+      return `${nameOf(choice.process)}: ${describeMessage(message, answer)}`;
+    }
+    case 'give up':
+      return `${nameOf(choice.process)}: gives up on ${describeMessage(choice.pending.message)}`;
+    case 'stray':
+    case 'copy': {
+      const { message } = choice;
+      const what = choice.kind === 'copy' ? 'a copy' : 'a late message';
+      return `(${what}): ${describeMessage(message, answerOf(rules, world, message).answer)}`;
+    }
+    case 'crash':
+      return `${nameOf(choice.process)}: dies`;
+    default:
+      return unreachable(choice);
+  }
+
+  function nameOf(process: number): string {
+    return processes[process]?.name ?? 'the last reader';
+  }
+}
+
+/** What the clients were told in the end: `A committed, B failed`. */
+export function describeOutcomes({ processes }: WorldState): string {
+  return processes
+    .flatMap(({ observations }) => observations.transactions)
+    .filter(({ writes, locks }) => writes.length + locks.length > 0)
+    .map(({ process, outcome }) => `${process} ${outcome}`)
+    .join(', ');
 }

@@ -1,14 +1,17 @@
 /** The findings of `./run.sh exhaust`, for the report. */
+import { sum } from 'simple-statistics';
 import { counted, verdictOf } from '#harness';
-import type { FindingsParts, ResultTable } from '#results';
-import type { Budget, Failure, Report } from './index.ts';
-import { commandOf, type Search } from './searches.ts';
+import { column, type FindingsParts, type ResultTable, resultTable } from '#results';
+import type { Budget, SearchFailure, SearchReport } from './index.ts';
+import { commandOf, type PlannedSearch } from './searches.ts';
 
 /** A search that has ended. */
 export interface Searched {
-  readonly search: Search;
-  readonly report: Report;
+  readonly search: PlannedSearch;
+  readonly report: SearchReport;
   readonly seconds: number;
+  /** To its failure, as `./run.sh explore --link` takes it; absent if the explorer has none. */
+  readonly link?: string | undefined;
 }
 
 /**
@@ -23,7 +26,7 @@ export function findingsOf(
 ): FindingsParts {
   const all = last === undefined ? ended : [...ended, last];
   const whole = last === undefined || isDecided(last) ? all : ended;
-  const states = whole.reduce((sum, { report }) => sum + report.states, 0);
+  const states = sum(whole.map(({ report }) => report.states));
   return {
     headline: `${counted(whole.length, 'searches')} visited ${counted(states, 'states')} of the world.`,
     check: verdictOf({
@@ -35,8 +38,8 @@ export function findingsOf(
     }),
     tables: [
       searchTable(all),
-      ...whole.flatMap(({ search, report: { failure } }) =>
-        failure === undefined ? [] : [storyTable(search, failure)],
+      ...whole.flatMap(({ search, report: { failure }, link }) =>
+        failure === undefined ? [] : [storyTable(search, failure, link)],
       ),
     ],
     charts: [],
@@ -57,7 +60,7 @@ function faultsOf({ search, report: { isExhausted, failure } }: Searched): reado
 }
 
 /** Names duplicates or lost answers: a scenario may be searched once with each (searches.ts). */
-function nameOf({ scenario, suspicion, budget }: Search): string {
+function nameOf({ scenario, suspicion, budget }: PlannedSearch): string {
   return [scenario.name, `suspicion ${suspicion}`, ...messageFaults(budget)].join(', ');
 }
 
@@ -66,60 +69,64 @@ function messageFaults({ copies, lostAnswers }: Budget): readonly string[] {
 }
 
 function searchTable(searched: readonly Searched[]): ResultTable {
-  return {
-    name: 'searches',
-    title: 'Everything that can happen',
-    caption:
-      'One search in each line. Suspicion: the processes that are taken for dead. Crashes, duplicates and lost ' +
-      'answers: how many there may be. Executions: the different ways through the states.',
-    columns: [
-      'scenario',
-      'suspicion',
-      'crashes',
-      'duplicates',
-      'lost',
-      'executions',
-      'states',
-      'seconds',
-      'exhausted',
-      'violations',
+  return resultTable(
+    {
+      name: 'searches',
+      title: 'Everything that can happen',
+      caption:
+        'One search in each line. Suspicion: the processes that are presumed dead. Crashes, duplicates and lost ' +
+        'answers: how many there may be. Executions: the different ways through the states.',
+    },
+    searched,
+    [
+      column('scenario', ({ report }) => report.scenario),
+      column('suspicion', ({ search }) => search.suspicion),
+      column('crashes', ({ search }) => search.budget.crashes),
+      column('duplicates', ({ search }) => search.budget.copies),
+      column('lost', ({ search }) => search.budget.lostAnswers),
+      column('executions', ({ report }) => executionsText(report)),
+      column('states', ({ report }) => report.states),
+      column('seconds', ({ seconds }) => seconds.toFixed(1)),
+      column('exhausted', ({ report }) => (report.isExhausted ? 'yes' : 'no')),
+      column('violations', ({ report }) => report.failure?.violations.length ?? 0),
     ],
-    rows: searched.map(({ search: { suspicion, budget }, report, seconds }) => [
-      report.scenario,
-      suspicion,
-      budget.crashes,
-      budget.copies,
-      budget.lostAnswers,
-      executionsText(report),
-      report.states,
-      seconds.toFixed(1),
-      report.isExhausted ? 'yes' : 'no',
-      report.failure?.violations.length ?? 0,
-    ]),
-  };
+  );
 }
 
-function executionsText({ executions, isExhausted }: Report): string {
+function executionsText({ executions, isExhausted }: SearchReport): string {
   const count = executions < 1e6 ? executions.toLocaleString('en') : executions.toPrecision(2);
   return isExhausted ? count : `> ${count}`;
 }
 
-function storyTable(search: Search, failure: Failure): ResultTable {
+function storyTable(
+  search: PlannedSearch,
+  failure: SearchFailure,
+  link: string | undefined,
+): ResultTable {
   const { scenario, suspicion, budget } = search;
   const name = ['story', scenario.name, suspicion, ...messageFaults(budget)].join('-');
-  return {
-    name: name.replaceAll(' ', '-'),
-    title: `What happened in ${nameOf(search)}`,
-    caption: 'The first execution that breaks a rule, and the command that tells it again.',
-    columns: ['event'],
-    rows: [
+  return resultTable(
+    {
+      name: name.replaceAll(' ', '-'),
+      title: `What happened in ${nameOf(search)}`,
+      caption:
+        'The first execution that breaks a rule, the command that tells it again, and, where the explorer can ' +
+        'show it, the one that opens it there.',
+    },
+    [
       ...storyLines(failure),
       `${commandOf(search)} --replay ${failure.choices.join('.')}`,
-    ].map((line) => [line]),
-  };
+      ...linkLines(link),
+    ],
+    [column('event', (line) => line)],
+  );
 }
 
-export function storyLines({ violations, story }: Failure): readonly string[] {
+export function linkLines(link: string | undefined): readonly string[] {
+  return link === undefined ? [] : [`./run.sh explore --link ${link}`];
+}
+
+export function storyLines({ violations, story }: SearchFailure): readonly string[] {
   const lines = story.map((line, i) => `${String(i + 1).padStart(4)}  ${line}`);
   const wrong = violations.map(({ claim, message }) => `  ${claim}: ${message}`);
   return [...lines, '', ...wrong];

@@ -14,7 +14,9 @@ import {
   type Random,
   systemClock,
 } from '../../../engine/base/index.ts';
-import type { Timestamp } from '../../../engine/bigtable/index.ts';
+import { answersTo } from '../../../engine/bigtable/decorate.ts';
+import type { Bigtable, Row, Timestamp } from '../../../engine/bigtable/index.ts';
+import { createMemoryBigtable } from '../../../engine/testing/memory-bigtable.ts';
 import {
   begin,
   type Context,
@@ -23,25 +25,28 @@ import {
   settled,
   snapshotAt,
 } from '../../../engine/transaction/index.ts';
-import { createMemoryBigtable } from '../../../engine/testing/memory-bigtable.ts';
-import type { Operation } from '../simulation/plan.ts';
 import { PLAIN } from '../simulation/names.ts';
+import type { PlannedOperation } from '../simulation/plan.ts';
 import {
   perform,
   readOnly,
-  type Recording,
+  type TransactionRecording,
   type RecordingOptions,
   startRecording,
 } from '../simulation/recording.ts';
-import type { Answer, Message, MessageBook, Request } from './messages.ts';
-import { inDoubt } from './messages.ts';
-import { messagingBigtable } from './messaging-bigtable.ts';
-import type { ScriptedProcess } from './scenario.ts';
+import {
+  type MessageAnswer,
+  inDoubt,
+  type ProcessMessage,
+  type MessageBook,
+  type MessageRequest,
+} from './messages.ts';
+import type { ScriptedProcess } from './scenarios.ts';
 
 /** What the clients of a process have seen and been told. */
 export interface ClientObservations {
   readonly process: string;
-  readonly transactions: readonly Recording[];
+  readonly transactions: readonly TransactionRecording[];
   /** The answers of `outcomeOf`. */
   readonly outcomes: readonly ReportedOutcome[];
   /** An error that does not belong to the engine's interface: a failed assertion. */
@@ -60,8 +65,8 @@ export interface ProcessContext {
 }
 
 interface PendingCall {
-  readonly message: Message;
-  readonly resolve: (value: Answer['value']) => void;
+  readonly message: ProcessMessage;
+  readonly resolve: (value: MessageAnswer['value']) => void;
   readonly reject: (error: PercolatorError) => void;
 }
 
@@ -73,7 +78,7 @@ export class LiveProcess {
   readonly outstanding: Map<number, PendingCall> = new Map();
   readonly #script: ScriptedProcess;
   readonly #context: Context;
-  readonly #transactions: Recording[] = [];
+  readonly #transactions: TransactionRecording[] = [];
   readonly #outcomes: ReportedOutcome[] = [];
   #error: string | undefined;
   #sent = 0;
@@ -81,7 +86,7 @@ export class LiveProcess {
 
   constructor(script: ScriptedProcess, surroundings: ProcessContext) {
     this.#script = script;
-    const send = (request: Request): Promise<Answer['value']> =>
+    const send = (request: MessageRequest): Promise<MessageAnswer['value']> =>
       this.#send(surroundings.messages.message(request));
     this.#context = createContext(
       {
@@ -140,7 +145,7 @@ export class LiveProcess {
     await systemClock.yield();
   }
 
-  async hear(number: number, answer: Answer): Promise<void> {
+  async hear(number: number, answer: MessageAnswer): Promise<void> {
     const waiting = this.outstanding.get(number);
     this.outstanding.delete(number);
     if (answer.isLost && waiting !== undefined) waiting.reject(inDoubt(waiting.message));
@@ -148,7 +153,7 @@ export class LiveProcess {
     await systemClock.yield();
   }
 
-  #send(message: Message): Promise<Answer['value']> {
+  #send(message: ProcessMessage): Promise<MessageAnswer['value']> {
     return new Promise((resolve, reject) => {
       this.outstanding.set(this.#sent++, { message, resolve, reject });
     });
@@ -167,7 +172,7 @@ export class LiveProcess {
     this.#isFinished = true;
   }
 
-  async #read(operations: readonly Operation[]): Promise<void> {
+  async #read(operations: readonly PlannedOperation[]): Promise<void> {
     await using snapshot = await snapshotAt(this.#context);
     const recording = this.#record(snapshot.startTimestamp);
     try {
@@ -180,7 +185,7 @@ export class LiveProcess {
     }
   }
 
-  async #transact(operations: readonly Operation[]): Promise<void> {
+  async #transact(operations: readonly PlannedOperation[]): Promise<void> {
     const transaction = await begin(this.#context);
     const recording = this.#record(transaction.startTimestamp);
     try {
@@ -206,14 +211,14 @@ export class LiveProcess {
     }
   }
 
-  #record(startTimestamp: Timestamp): Recording {
+  #record(startTimestamp: Timestamp): TransactionRecording {
     const recording = startRecording(this.#script.name, startTimestamp, 0);
     this.#transactions.push(recording);
     return recording;
   }
 }
 
-function isRead(operation: Operation): boolean {
+function isRead(operation: PlannedOperation): boolean {
   return operation.do === 'getMany';
 }
 
@@ -239,3 +244,49 @@ const NO_LUCK: Random = {
   pick: <T>(items: readonly T[]): T => items[0] as T,
   fork: () => NO_LUCK,
 };
+
+/*
+ * A Bigtable that turns every call about rows into messages, one for each row, and waits for their
+ * answers.
+ */
+
+function messagingBigtable(
+  send: (request: MessageRequest) => Promise<MessageAnswer['value']>,
+): Bigtable {
+  const readRow: Bigtable['readRow'] = async (table, row, filters) =>
+    (await send({ kind: 'read', table, row, filters })) as Row | undefined;
+  const checkAndMutateRow: Bigtable['checkAndMutateRow'] = async (conditional) =>
+    (await send({ kind: 'check', ...conditional })) === true;
+  return {
+    manifest: {
+      name: 'exhaustive',
+      conditionalBatch: false,
+      ordered: false,
+      splits: true,
+      durability: 'nothing survives the search',
+    },
+    readRow,
+    readRows: (table, rows, filters) =>
+      Promise.all(rows.map((row) => readRow(table, row, filters))),
+    checkAndMutateRow,
+    checkAndMutateRows: (conditionals) => answersTo(conditionals.map(checkAndMutateRow)),
+    async mutateRows(rows) {
+      const answers = await Promise.allSettled(
+        rows.map((mutation) => send({ kind: 'mutate', ...mutation })),
+      );
+      for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
+    },
+    // Ranges are refused: scenarios read only rows that they name. Tables exist and stay.
+    readRange: refuse,
+    sampleRowKeys: refuse,
+    createTable: refuse,
+    listTables: refuse,
+    dropTable: refuse,
+    close: () => Promise.resolve(),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}
+
+function refuse(): never {
+  throw new Error('a scenario reads and writes only rows that it names');
+}

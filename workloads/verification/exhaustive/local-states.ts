@@ -11,10 +11,10 @@
  * are one: those of processes that have finished or died, if their clients were told the same and
  * they have sent the same.
  */
-import { assert } from '../../../engine/base/index.ts';
+import { assert, BoundedMap } from '../../../engine/base/index.ts';
 import { LiveProcess, type ClientObservations } from './live-process.ts';
-import type { Answer, Message, MessageBook } from './messages.ts';
-import type { ScriptedProcess, Suspicion } from './scenario.ts';
+import type { MessageAnswer, ProcessMessage, MessageBook } from './messages.ts';
+import type { ScriptedProcess, Suspicion } from './scenarios.ts';
 
 export interface LocalState {
   /** Unique. */
@@ -24,7 +24,7 @@ export interface LocalState {
   /** Sent and not answered yet, in the order sent. */
   readonly pending: readonly PendingMessage[];
   /** Mutations sent so far, each once. */
-  readonly sent: readonly Message[];
+  readonly sent: readonly ProcessMessage[];
   readonly observations: ClientObservations;
   /** The previous state, and what was heard then; absent at the start. */
   readonly before?: { readonly state: LocalState; readonly heard: ReceivedAnswer } | undefined;
@@ -32,13 +32,13 @@ export interface LocalState {
 
 export interface PendingMessage {
   readonly number: number;
-  readonly message: Message;
+  readonly message: ProcessMessage;
 }
 
 export interface ReceivedAnswer {
   /** The number of the message that this answers. */
   readonly number: number;
-  readonly answer: Answer;
+  readonly answer: MessageAnswer;
   /** The processes that have crashed by then: one bit each. */
   readonly dead: number;
 }
@@ -70,7 +70,7 @@ export class LocalStates {
   readonly #after = new Map<LocalState, Map<string, LocalState>>();
   readonly #dead = new Map<LocalState, LocalState>();
   readonly #ended = new Map<string, LocalState>();
-  readonly #living = new Map<LocalState, RunningProcess>();
+  readonly #living = new BoundedMap<LocalState, RunningProcess>(LIVING_MAX);
   #count = 0;
 
   constructor(rules: ProcessRules) {
@@ -118,7 +118,7 @@ export class LocalStates {
     const state = { id: 0, process, pending, sent: [...sent.values()], observations, before };
     if (isFinished) return this.#end({ ...state, phase: 'finished' });
     const added: LocalState = { ...state, id: this.#count++, phase: 'at work' };
-    this.#keep(added, living);
+    this.#living.set(added, living);
     return added;
   }
 
@@ -166,15 +166,6 @@ export class LocalStates {
     const living: RunningProcess = { process: live, dead: 0, hasLooked: false };
     await live.start();
     return living;
-  }
-
-  #keep(state: LocalState, living: RunningProcess): void {
-    this.#living.set(state, living);
-    if (this.#living.size <= LIVING_MAX) return;
-    for (const oldest of this.#living.keys()) {
-      this.#living.delete(oldest);
-      return;
-    }
   }
 }
 

@@ -2,33 +2,35 @@
  * `./run.sh exhaust`: everything that can happen to two transactions, and a reader that resolves
  * the locks it meets, over up to three cells (workloads/verification/exhaustive).
  *
- * 1. For each scenario, suspicion (which processes are taken for dead) and budget of faults: visit
+ * 1. For each scenario, suspicion (which processes are presumed dead) and budget of faults: visit
  *    every interleaving (searches.ts).
  * 2. Record one line for each: how many executions, in how many states, and whether that was all.
- * 3. Tell a violation as a story, with the command that replays it.
+ * 3. Tell a violation as a story, with the commands that replay it and show it in the explorer.
  */
+import { sum } from 'simple-statistics';
 import { choice, counted, integer, type Measuring, runExperiment, type Sizes } from '#harness';
 import { text, textList } from '#harness';
 import { UsageError } from '#results';
-import { findingsOf, type Searched, storyLines } from './findings.ts';
-import { exhaust, type Failure, retell } from './index.ts';
+import { findingsOf, linkLines, type Searched, storyLines } from './findings.ts';
+import { exhaust, type SearchFailure, retell } from './index.ts';
+import { linkTo } from './link.ts';
 import {
   coverageOfLarge,
   exhaustOptionsOf,
-  type Search,
+  type PlannedSearch,
   searchesOf,
   secondsOf,
   SUSPICIONS,
 } from './searches.ts';
 
-interface Size {
+interface SearchSize {
   readonly crashes: number;
   readonly duplicates: number;
   readonly lostAnswers: number;
   readonly hasLarge: boolean;
 }
 
-const SIZES: Sizes<Size> = {
+const SIZES: Sizes<SearchSize> = {
   smoke: { crashes: 1, duplicates: 0, lostAnswers: 0, hasLarge: false },
   quick: { crashes: 1, duplicates: 0, lostAnswers: 0, hasLarge: true },
   standard: { crashes: 1, duplicates: 1, lostAnswers: 0, hasLarge: true },
@@ -54,7 +56,7 @@ await runExperiment(
         defaultText: 'every scenario',
       }),
       suspicion: choice({
-        description: 'which processes are taken for dead: all others, or only crashed ones',
+        description: 'which processes are presumed dead: all others, or only crashed ones',
         choices: SUSPICIONS,
         defaultText: 'both, one after the other',
       }),
@@ -84,7 +86,7 @@ await runExperiment(
       const searches = searchesOf(options);
       return {
         about: `${counted(searches.length, 'searches')}${coverageOfLarge(searches)}`,
-        seconds: searches.map(secondsOf).reduce((sum, seconds) => sum + seconds, 0),
+        seconds: sum(searches.map(secondsOf)),
         store: { name: 'modelled', durability: 'a mutation that was applied stays' },
         limitations: [
           'Not covered: scans, garbage collection, clocks that differ, leases that end.',
@@ -108,7 +110,7 @@ await runExperiment(
 
 async function visit(
   name: string,
-  search: Search,
+  search: PlannedSearch,
   { progress, signal }: Pick<Measuring, 'progress' | 'signal'>,
 ): Promise<Searched> {
   progress.phase(name, 0, 'states');
@@ -118,11 +120,21 @@ async function visit(
     return !signal.aborted;
   };
   const report = await exhaust(search.scenario, { ...exhaustOptionsOf(search), onProgress });
-  return { search, report, seconds: (performance.now() - startedMs) / 1_000 };
+  const seconds = (performance.now() - startedMs) / 1_000;
+  return { search, report, seconds, link: await linkOf(search, report.failure) };
+}
+
+/** Undefined if nothing is wrong, or if the explorer cannot show it. */
+async function linkOf(
+  search: PlannedSearch,
+  failure: SearchFailure | undefined,
+): Promise<string | undefined> {
+  if (failure === undefined || failure.violations.length === 0) return undefined;
+  return linkTo(search.scenario, exhaustOptionsOf(search), failure.choices);
 }
 
 /** Prints the story; exits with 1 if it breaks a rule. */
-async function tell(searches: readonly Search[], given: string): Promise<void> {
+async function tell(searches: readonly PlannedSearch[], given: string): Promise<void> {
   const [only] = searches;
   if (only === undefined || searches.length > 1) {
     throw new UsageError(
@@ -130,7 +142,8 @@ async function tell(searches: readonly Search[], given: string): Promise<void> {
     );
   }
   const told = await retoldOrRefused(only, choicesIn(given));
-  process.stdout.write(`\n${storyLines(told).join('\n')}\n\n`);
+  const lines = [...storyLines(told), ...linkLines(await linkOf(only, told))];
+  process.stdout.write(`\n${lines.join('\n')}\n\n`);
   if (told.violations.length > 0) process.exitCode = 1;
 }
 
@@ -142,7 +155,10 @@ function choicesIn(given: string): readonly number[] {
   );
 }
 
-async function retoldOrRefused(search: Search, choices: readonly number[]): Promise<Failure> {
+async function retoldOrRefused(
+  search: PlannedSearch,
+  choices: readonly number[],
+): Promise<SearchFailure> {
   try {
     return await retell(search.scenario, exhaustOptionsOf(search), choices);
   } catch (error) {

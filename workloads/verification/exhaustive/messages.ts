@@ -13,9 +13,9 @@ import type {
   Timestamp,
 } from '../../../engine/bigtable/index.ts';
 import { PercolatorError, unreachable } from '../../../engine/base/index.ts';
-import { describeFilters, describeMutations, describeRow } from '../simulation/describe.ts';
+import { describeFilters, describeMutations, describeRow } from '../world/describe.ts';
 
-export type Request =
+export type MessageRequest =
   | { readonly kind: 'timestamp' }
   | {
       readonly kind: 'read';
@@ -26,17 +26,17 @@ export type Request =
   | ({ readonly kind: 'check' } & ConditionalRowMutation)
   | ({ readonly kind: 'mutate' } & RowMutation);
 
-export interface Message {
+export interface ProcessMessage {
   /** Unique to its content. */
   readonly id: number;
-  readonly request: Request;
+  readonly request: MessageRequest;
   /** `table/row`; empty for the oracle. */
   readonly rowName: string;
   readonly isMutation: boolean;
 }
 
 /** The answer: a value, or no answer at all. */
-export interface Answer {
+export interface MessageAnswer {
   /** Unique to its content. */
   readonly id: number;
   readonly value: Timestamp | boolean | Row | undefined;
@@ -45,14 +45,14 @@ export interface Answer {
 }
 
 export class MessageBook {
-  readonly #messages = new Map<string, Message>();
-  readonly #answers = new Map<string, Answer>();
+  readonly #messages = new Map<string, ProcessMessage>();
+  readonly #answers = new Map<string, MessageAnswer>();
 
-  message(request: Request): Message {
+  message(request: MessageRequest): ProcessMessage {
     const text = textOf(request);
     const known = this.#messages.get(text);
     if (known !== undefined) return known;
-    const message: Message = {
+    const message: ProcessMessage = {
       id: this.#messages.size,
       request,
       rowName: request.kind === 'timestamp' ? '' : `${request.table}/${request.row}`,
@@ -62,16 +62,16 @@ export class MessageBook {
     return message;
   }
 
-  answer(value: Answer['value']): Answer {
+  answer(value: MessageAnswer['value']): MessageAnswer {
     return this.#answer(textOf(value), value, false);
   }
 
   /** The answer that a sender hears when the answer to its mutation was lost. */
-  noAnswer(): Answer {
+  noAnswer(): MessageAnswer {
     return this.#answer('no answer', undefined, true);
   }
 
-  #answer(text: string, value: Answer['value'], isLost: boolean): Answer {
+  #answer(text: string, value: MessageAnswer['value'], isLost: boolean): MessageAnswer {
     const known = this.#answers.get(text);
     if (known !== undefined) return known;
     const answer = { id: this.#answers.size, value, isLost };
@@ -81,12 +81,15 @@ export class MessageBook {
 }
 
 /** The error that a sender hears when the outcome of its mutation is unknown. */
-export function inDoubt({ rowName }: Message): PercolatorError {
+export function inDoubt({ rowName }: ProcessMessage): PercolatorError {
   return new PercolatorError('STORE_IN_DOUBT', `mutating ${rowName} got no answer`);
 }
 
 /** For stories: the request and its answer. */
-export function describeMessage({ request, rowName }: Message, answer?: Answer): string {
+export function describeMessage(
+  { request, rowName }: ProcessMessage,
+  answer?: MessageAnswer,
+): string {
   const value = answer?.value;
   switch (request.kind) {
     case 'timestamp':
@@ -103,7 +106,7 @@ export function describeMessage({ request, rowName }: Message, answer?: Answer):
 }
 
 function describeCheck(
-  { anyOf, ifFound, ifNotFound }: Request & { readonly kind: 'check' },
+  { anyOf, ifFound, ifNotFound }: MessageRequest & { readonly kind: 'check' },
   found: unknown,
 ): string {
   const filters = describeFilters(anyOf);

@@ -3,9 +3,9 @@
  * are one object, so worlds are compared by the ids of their rows, and the effect of a message on a
  * row is computed once.
  *
- * Part of the content of a row is its trail: every write record and marker that it ever held. The
- * judges use the trail, whether or not the cells are still there. As long as no process erases any
- * of these cells, the trail adds no states.
+ * Part of the content of a row is its trail: every write record and rollback record that it ever
+ * held. The judges use the trail, whether or not the cells are still there. As long as no process
+ * erases any of these cells, the trail adds no states.
  */
 import { assert } from '../../../engine/base/index.ts';
 import type { Cell, Mutation } from '../../../engine/bigtable/index.ts';
@@ -19,24 +19,25 @@ import {
   WEAK,
   WRITE,
 } from '../../../engine/transaction/index.ts';
-import type { HistoricMarker, HistoricRecord } from '../judges/history.ts';
-import { ModelTable } from '../simulation/model-table.ts';
-import type { Answer, Message, MessageBook } from './messages.ts';
+import type { HistoricRollback, HistoricRecord } from '../judges/history.ts';
+import { TableData } from '../world/table.ts';
+import type { MessageAnswer, ProcessMessage, MessageBook } from './messages.ts';
 
 export interface RowState {
   /** Unique to its content. */
   readonly id: number;
   readonly cells: readonly Cell[];
   readonly records: readonly HistoricRecord[];
-  readonly markers: readonly HistoricMarker[];
+  readonly rollbacks: readonly HistoricRollback[];
 }
 
 interface Applied {
   readonly row: RowState;
-  readonly answer: Answer;
+  readonly answer: MessageAnswer;
 }
 
-const FAMILIES = [CELLS, NOTIFY, WEAK].map((family) => ({ family }));
+const SCHEMA = { families: [CELLS, NOTIFY, WEAK] };
+const EVERYTHING = SCHEMA.families.map((family) => ({ family }));
 const KEY = 'row';
 /** More messages than any search will meet. */
 const MESSAGES_MAX = 2 ** 24;
@@ -53,7 +54,7 @@ export class RowBook {
   }
 
   /** The row after the message was delivered to it, and what the sender hears. */
-  apply(row: RowState, message: Message): Applied {
+  apply(row: RowState, message: ProcessMessage): Applied {
     const key = row.id * MESSAGES_MAX + message.id;
     const known = this.#applied.get(key);
     if (known !== undefined) return known;
@@ -64,12 +65,12 @@ export class RowBook {
 
   /** A row as written before the story begins. */
   written(rowName: string, mutations: readonly Mutation[]): RowState {
-    const table = new ModelTable();
+    const table = new TableData(SCHEMA);
     table.mutateRow(KEY, mutations);
     return this.#after(this.empty, rowName, { table, mutations });
   }
 
-  #apply(row: RowState, { request, rowName }: Message): Applied {
+  #apply(row: RowState, { request, rowName }: ProcessMessage): Applied {
     assert(request.kind !== 'timestamp', 'a row hands out no timestamps');
     const table = tableOf(row);
     if (request.kind === 'read') {
@@ -91,11 +92,11 @@ export class RowBook {
   #after(
     before: RowState,
     rowName: string,
-    { table, mutations }: { readonly table: ModelTable; readonly mutations: readonly Mutation[] },
+    { table, mutations }: { readonly table: TableData; readonly mutations: readonly Mutation[] },
   ): RowState {
-    const cells = table.readRow(KEY, FAMILIES)?.cells ?? [];
+    const cells = table.readRow(KEY, EVERYTHING)?.cells ?? [];
     const records = [...before.records];
-    const markers = [...before.markers];
+    const rollbacks = [...before.rollbacks];
     for (const mutation of mutations) {
       if (mutation.kind !== 'set' || mutation.family !== CELLS) continue;
       const cell = `${rowName}:${columnOf(mutation)}`;
@@ -103,28 +104,28 @@ export class RowBook {
         const { startTimestamp, commitTimestamp, operation } = decodeWriteRecord(mutation);
         addOnce(records, { cell, startTimestamp, commitTimestamp, operation });
       } else if (isOf(ROLLBACK, mutation)) {
-        addOnce(markers, { cell, startTimestamp: mutation.timestamp });
+        addOnce(rollbacks, { cell, startTimestamp: mutation.timestamp });
       }
     }
-    return this.#row(cells, records, markers);
+    return this.#row(cells, records, rollbacks);
   }
 
   #row(
     cells: readonly Cell[],
     records: readonly HistoricRecord[],
-    markers: readonly HistoricMarker[],
+    rollbacks: readonly HistoricRollback[],
   ): RowState {
-    const text = JSON.stringify([cells.map(textOfCell), records, markers]);
+    const text = JSON.stringify([cells.map(textOfCell), records, rollbacks]);
     const known = this.#rows.get(text);
     if (known !== undefined) return known;
-    const row = { id: this.#rows.size, cells, records, markers };
+    const row = { id: this.#rows.size, cells, records, rollbacks };
     this.#rows.set(text, row);
     return row;
   }
 }
 
-function tableOf({ cells }: RowState): ModelTable {
-  const table = new ModelTable();
+function tableOf({ cells }: RowState): TableData {
+  const table = new TableData(SCHEMA);
   table.mutateRow(KEY, cells.map(setCell));
   return table;
 }
@@ -134,7 +135,7 @@ export function setCell({ family, qualifier, timestamp, value }: Cell): Mutation
 }
 
 /** Keeps the list sorted, so that the order of the writes does not matter. */
-function addOnce<T extends HistoricMarker>(list: T[], added: T): void {
+function addOnce<T extends HistoricRollback>(list: T[], added: T): void {
   const text = JSON.stringify(added);
   if (list.some((one) => JSON.stringify(one) === text)) return;
   list.push(added);

@@ -15,7 +15,7 @@ import {
 
 export const SUSPICIONS = ['all', 'crashed'] as const;
 
-export interface Search {
+export interface PlannedSearch {
   readonly scenario: Scenario;
   readonly budget: Budget;
   readonly suspicion: Suspicion;
@@ -35,7 +35,7 @@ export interface SearchOptions {
   readonly hasLarge: boolean;
 }
 
-export function searchesOf(options: SearchOptions): readonly Search[] {
+export function searchesOf(options: SearchOptions): readonly PlannedSearch[] {
   const suspicions = options.suspicion === undefined ? SUSPICIONS : [options.suspicion];
   return chosen(options).flatMap((scenario) =>
     suspicions.flatMap((suspicion) =>
@@ -75,7 +75,7 @@ function budgetsOf({ name, isLarge }: Scenario, options: SearchOptions): readonl
 const LARGE_STATES = 6_413_477;
 
 /** For the plan: whether the large scenarios will be visited whole. Empty if none takes part. */
-export function coverageOfLarge(searches: readonly Search[]): string {
+export function coverageOfLarge(searches: readonly PlannedSearch[]): string {
   const large = searches.filter(({ scenario }) => scenario.isLarge === true);
   if (large.length === 0) return '';
   const isWhole = large.every(
@@ -87,16 +87,16 @@ export function coverageOfLarge(searches: readonly Search[]): string {
     : '; the searches of the large scenarios may be cut short by --max-states';
 }
 
-export function exhaustOptionsOf({ budget, suspicion, statesMax }: Search): ExhaustOptions {
+export function exhaustOptionsOf({ budget, suspicion, statesMax }: PlannedSearch): ExhaustOptions {
   return { ...budget, suspicion, statesMax };
 }
 
 /** Guesses from small searches: a fault of a kind multiplies the states. */
-export function secondsOf({ scenario, budget: { copies, lostAnswers } }: Search): number {
+export function secondsOf({ scenario, budget: { copies, lostAnswers } }: PlannedSearch): number {
   return (scenario.isLarge === true ? 50 : 0.6) * 8 ** copies * 20 ** lostAnswers;
 }
 
-export function commandOf({ scenario, suspicion, budget }: Search): string {
+export function commandOf({ scenario, suspicion, budget }: PlannedSearch): string {
   const { crashes, copies, lostAnswers } = budget;
   return (
     `./run.sh exhaust --scenario ${scenario.name} --suspicion ${suspicion} --crashes ${crashes} ` +

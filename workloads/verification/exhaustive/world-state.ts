@@ -14,16 +14,16 @@
  * messages in flight.
  *
  * Steps that would change nothing are left out: a message that would arrive without effect may as
- * well arrive later. For the same reason, where all others are taken for dead anyway, a process
+ * well arrive later. For the same reason, where all others are presumed dead anyway, a process
  * dies only when no more processes are at work than may still die; until then, dying equals being
  * slow.
  */
 import { assert, unreachable } from '../../../engine/base/index.ts';
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import type { LocalState, LocalStates, PendingMessage } from './local-states.ts';
-import type { Answer, Message, MessageBook } from './messages.ts';
+import type { MessageAnswer, ProcessMessage, MessageBook } from './messages.ts';
 import type { RowBook, RowState } from './rows.ts';
-import type { Budget, Suspicion } from './scenario.ts';
+import type { Budget, Suspicion } from './scenarios.ts';
 
 export interface WorldState {
   /** By row name, in the order of `WorldRules.rowNames`. */
@@ -32,7 +32,7 @@ export interface WorldState {
   /** The next timestamp of the oracle. */
   readonly nextTimestamp: Timestamp;
   /** Mutations in flight whose sender does not wait for them, by id. */
-  readonly stray: readonly Message[];
+  readonly stray: readonly ProcessMessage[];
   /** The processes that have crashed: one bit each. */
   readonly dead: number;
   /** What may still go wrong. */
@@ -45,7 +45,7 @@ export type Choice =
       readonly process: number;
       readonly pending: PendingMessage;
     }
-  | { readonly kind: 'stray' | 'copy'; readonly message: Message }
+  | { readonly kind: 'stray' | 'copy'; readonly message: ProcessMessage }
   | { readonly kind: 'crash'; readonly process: number };
 
 export interface WorldRules {
@@ -133,8 +133,8 @@ export function take(
 export function answerOf(
   { rows, rowNames, messages }: WorldRules,
   world: WorldState,
-  message: Message,
-): { readonly answer: Answer; readonly world: WorldState } {
+  message: ProcessMessage,
+): { readonly answer: MessageAnswer; readonly world: WorldState } {
   if (message.request.kind === 'timestamp') {
     const { nextTimestamp } = world;
     const answer = messages.answer(nextTimestamp);
@@ -162,7 +162,7 @@ function deliver(
 function heard(
   { locals }: WorldRules,
   world: WorldState,
-  what: { readonly process: number; readonly number: number; readonly answer: Answer },
+  what: { readonly process: number; readonly number: number; readonly answer: MessageAnswer },
 ): WorldState | Promise<WorldState> {
   const { process, number, answer } = what;
   const before = world.processes[process];
@@ -177,7 +177,11 @@ function heard(
 }
 
 /** A message arrives, and its answer is not heard. Undefined if it changes nothing. */
-function arrive(rules: WorldRules, world: WorldState, message: Message): WorldState | undefined {
+function arrive(
+  rules: WorldRules,
+  world: WorldState,
+  message: ProcessMessage,
+): WorldState | undefined {
   const after = answerOf(rules, world, message).world;
   return after === world ? undefined : after;
 }
@@ -195,10 +199,13 @@ function crash({ locals }: WorldRules, world: WorldState, process: number): Worl
   };
 }
 
-function sorted(messages: readonly Message[]): readonly Message[] {
+function sorted(messages: readonly ProcessMessage[]): readonly ProcessMessage[] {
   return messages.toSorted((a, b) => a.id - b.id);
 }
 
-function without(messages: readonly Message[], message: Message): readonly Message[] {
+function without(
+  messages: readonly ProcessMessage[],
+  message: ProcessMessage,
+): readonly ProcessMessage[] {
   return messages.toSpliced(messages.indexOf(message), 1);
 }

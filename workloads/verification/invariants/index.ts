@@ -1,15 +1,11 @@
 /** The public interface of the workloads with invariants. */
-import { bank } from './bank.ts';
-import { listAppend } from './list-append.ts';
-import { overdraft } from './overdraft.ts';
-import { pieces } from './pieces.ts';
+import { bank, listAppend, overdraft, pieces, ring } from './transactions.ts';
 import { pipeline } from './pipeline.ts';
-import { ring } from './ring.ts';
 import type { Workload } from './workload.ts';
 
 export const WORKLOADS: readonly Workload[] = [bank, ring, overdraft, pieces, listAppend, pipeline];
 
-export { LISTS, parseList } from './list-append.ts';
+export { LISTS, parseList } from './transactions.ts';
 export {
   lookBack,
   recordingClient,
@@ -20,4 +16,4 @@ export {
   type Recorder,
   type Sink,
 } from './recording.ts';
-export type { Client, Work, Workload, WorkloadObserver } from './workload.ts';
+export type { WorkloadClient, Work, Workload, WorkloadObserver } from './workload.ts';

@@ -15,8 +15,7 @@
  * notifications, and may run once too often.
  */
 import type { CellAddress, Reader } from '#engine';
-import { numberOf, signed } from './values.ts';
-import type { Workload, WorkloadObserver } from './workload.ts';
+import { numberOf, signed, type Workload, type WorkloadObserver } from './workload.ts';
 
 const BUCKETS = 8;
 /**

@@ -14,15 +14,17 @@
  * unknown.
  */
 import {
-  isRetryable,
   type CellAddress,
   type CommittedRun,
+  type ErrorCode,
+  isRetryable,
   type Observer,
   type Percolator,
   PercolatorError,
   type Reader,
   type ScannedRow,
   type ScanRange,
+  textOf as decoded,
   type Timestamp,
   type Transaction,
 } from '#engine';
@@ -34,7 +36,7 @@ import {
   insideOf,
   type Violation,
 } from '../judges/index.ts';
-import type { Client, Work, Workload } from './workload.ts';
+import type { WorkloadClient, Work, Workload } from './workload.ts';
 
 export interface RecordedTransaction extends HistoricTransaction {
   readonly workload: string;
@@ -42,12 +44,14 @@ export interface RecordedTransaction extends HistoricTransaction {
   readonly sentAt?: number | undefined;
   /** For a run of an observer: when its body began. `beganAt` is much earlier. */
   readonly ranAt?: number | undefined;
+  /** What it failed with, or what left its outcome unknown; absent if no error was heard of. */
+  readonly code?: ErrorCode | undefined;
 }
 
 /** What is learned at the end of the transaction with this `startTimestamp`. */
 export type TransactionEnd = Pick<
-  HistoricTransaction,
-  'startTimestamp' | 'outcome' | 'commitTimestamp' | 'endedAt'
+  RecordedTransaction,
+  'startTimestamp' | 'outcome' | 'commitTimestamp' | 'endedAt' | 'code'
 >;
 
 export interface Sink {
@@ -68,10 +72,10 @@ export interface Recorder {
 
 /** A client whose transactions are recorded as those of `workload`. */
 export function recordingClient(
-  percolator: Percolator,
+  percolator: Pick<Percolator, 'begin'>,
   workload: string,
   recorder: Recorder,
-): Client {
+): WorkloadClient {
   const { sink, process, nowMs } = recorder;
   return {
     process,
@@ -92,7 +96,7 @@ export function recordingClient(
       } catch (error) {
         transaction.discard();
         if (!isRetryable(error)) throw error;
-        sink.began({ ...soFar('failed'), endedAt: nowMs() });
+        sink.began({ ...soFar('failed'), endedAt: nowMs(), code: codeOf(error) });
         return;
       }
       sink.began({ ...soFar('unknown'), sentAt: nowMs() });
@@ -136,7 +140,7 @@ export async function lookBack<T>(
 
 /** The workload's observers for a worker, with each run recorded. */
 export function recordingObservers(
-  { name: workload, observers }: Workload,
+  { name: workload, observers }: Pick<Workload, 'name' | 'observers'>,
   { sink, process, nowMs }: Recorder,
 ): readonly Observer[] {
   const beganAt = nowMs();
@@ -167,11 +171,15 @@ async function commit(transaction: Transaction, nowMs: () => number): Promise<Tr
     return committed(startTimestamp, await transaction.commit(), nowMs());
   } catch (error) {
     if (error instanceof PercolatorError && error.code === 'COMMIT_UNKNOWN') {
-      return { startTimestamp, outcome: 'unknown' };
+      return { startTimestamp, outcome: 'unknown', code: error.code };
     }
     if (!isRetryable(error)) throw error;
-    return { startTimestamp, outcome: 'failed', endedAt: nowMs() };
+    return { startTimestamp, outcome: 'failed', endedAt: nowMs(), code: codeOf(error) };
   }
+}
+
+function codeOf(error: unknown): ErrorCode | undefined {
+  return error instanceof PercolatorError ? error.code : undefined;
 }
 
 /**
@@ -205,12 +213,12 @@ class RecordedReader implements Reader {
     this.startTimestamp = reader.startTimestamp;
   }
 
-  async get(cell: CellAddress): Promise<Buffer | undefined> {
+  async get(cell: CellAddress): Promise<Uint8Array | undefined> {
     const [value] = await this.getMany([cell]);
     return value;
   }
 
-  async getMany(cells: readonly CellAddress[]): Promise<readonly (Buffer | undefined)[]> {
+  async getMany(cells: readonly CellAddress[]): Promise<readonly (Uint8Array | undefined)[]> {
     const values = await this.#reader.getMany(cells);
     cells.forEach((cell, i) => this.#remember(historicCell(cell), values[i]));
     return values;
@@ -249,8 +257,8 @@ class RecordedReader implements Reader {
   }
 
   /** The first read of a cell counts, unless it read an own write; later ones must equal it. */
-  #remember(cell: string, found: Buffer | undefined): void {
-    const value = found?.toString();
+  #remember(cell: string, found: Uint8Array | undefined): void {
+    const value = found && textOf(found);
     if (this.isOwn(cell, value)) return;
     const first = this.#reads.has(cell) ? this.#reads.get(cell) : value;
     this.#reads.set(cell, first);
@@ -313,7 +321,7 @@ class RecordedWork extends RecordedReader implements Work {
     const isInside = insideOf(range);
     for (const [name, { cell, value }] of this.#writes) {
       const isExpected = value !== undefined && cell.table === range.table;
-      const place = { row: Buffer.from(cell.row), column: cell.column };
+      const place = { row: cell.row, column: cell.column };
       if (isExpected && !returned.has(name) && isInside(place)) this.#misread(name, value);
       returned.add(name);
     }
@@ -337,5 +345,5 @@ function valuesOf(values: ReadonlyMap<string, string | undefined>): readonly His
 }
 
 function textOf(value: Uint8Array | string): string {
-  return typeof value === 'string' ? value : Buffer.from(value).toString();
+  return typeof value === 'string' ? value : decoded(value);
 }

@@ -23,7 +23,7 @@ export interface Workload {
    * One step of one client: one transaction, or a few, one after the other; the loop around it is
    * the caller's.
    */
-  step(client: Client, random: Random): Promise<void>;
+  step(client: WorkloadClient, random: Random): Promise<void>;
   readonly observers: readonly WorkloadObserver[];
   /** The violations in a snapshot, one sentence each. Must be cheap: it runs all the time. */
   watch(reader: Reader): Promise<readonly string[]>;
@@ -46,13 +46,13 @@ export type Work = Pick<
 >;
 
 export interface WorkloadObserver extends Omit<Observer, 'run'> {
-  /** Whether its column is only ever marked weakly, so that every run of it is weak. */
+  /** Whether its column is only ever notified weakly, so that every run of it is weak. */
   readonly weak: boolean;
   run(work: Work, row: string): Promise<void>;
 }
 
 /** How a workload's step reaches the database. */
-export interface Client {
+export interface WorkloadClient {
   /** The name of one life of one process. */
   readonly process: string;
   /** Milliseconds on a clock that all processes share. */
@@ -61,4 +61,20 @@ export interface Client {
    * One transaction, tried once: losing a conflict is an outcome, and the next step tries another.
    */
   attempt(body: (work: Work) => Promise<void>): Promise<void>;
+}
+
+/*
+ * Values that name the transaction that wrote them. A number alone would repeat, and a stale read
+ * of an equal value would look right; with the writer's start timestamp no two values of one cell
+ * are equal.
+ */
+
+/** `998 @1234`: the number 998, written by the transaction of 1234. */
+export function signed(number: number, work: Work): string {
+  return `${number} @${work.startTimestamp}`;
+}
+
+/** The number of a signed value; 0 if there is no value. */
+export function numberOf(value: Uint8Array | undefined): number {
+  return value === undefined ? 0 : Number.parseInt(Buffer.from(value).toString(), 10);
 }

@@ -6,10 +6,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openPercolator } from '../../../engine/percolator.ts';
 import type { Bigtable } from '../../../engine/bigtable/index.ts';
-import { observeCollection } from './collected-history.ts';
-import type { HistoricMarker, HistoricRecord } from './history.ts';
+import {
+  observeCollection,
+  readStoredHistory,
+  type RecordsAndRollbacks,
+} from './stored-history.ts';
+import type { HistoricRollback, HistoricRecord } from './history.ts';
 import { createMemoryBigtable } from '../../../engine/testing/memory-bigtable.ts';
-import { type RecordsAndMarkers, readStoredHistory } from './stored-history.ts';
 import { placeOf, everywhere } from '../../../engine/transaction/index.ts';
 
 const TABLE = 't';
@@ -17,7 +20,7 @@ const CELL = { table: TABLE, row: 'r', column: 'c' };
 
 test('stored and collected records together are all that the store ever had', async () => {
   const store = createMemoryBigtable();
-  const told: RecordsAndMarkers[] = [];
+  const told: RecordsAndRollbacks[] = [];
   const before = await fill(store);
   await using percolator = await openPercolator({
     store: observeCollection(store, (collected) => told.push(collected)),
@@ -26,11 +29,11 @@ test('stored and collected records together are all that the store ever had', as
   assert.ok(cellsDeleted > 0);
   const after = await readStoredHistory(store, [TABLE]);
   assert.ok(after.records.length < before.records.length);
-  assert.ok(after.markers.length < before.markers.length);
+  assert.ok(after.rollbacks.length < before.rollbacks.length);
   const records = [...after.records, ...told.flatMap((one) => one.records)];
-  const markers = [...after.markers, ...told.flatMap((one) => one.markers)];
+  const rollbacks = [...after.rollbacks, ...told.flatMap((one) => one.rollbacks)];
   assert.deepEqual(records.map(nameOf).toSorted(), before.records.map(nameOf).toSorted());
-  assert.deepEqual(markers.map(textOf).toSorted(), before.markers.map(textOf).toSorted());
+  assert.deepEqual(rollbacks.map(textOf).toSorted(), before.rollbacks.map(textOf).toSorted());
 });
 
 test('the listener hears of a record while it is still there; if it throws, the record stays', async () => {
@@ -67,8 +70,8 @@ test('the listener hears of a whole range of versions, and of nothing else', asy
   assert.deepEqual(told.map(nameOf).toSorted(), older.map(nameOf).toSorted());
 });
 
-/** Three versions, the last one a delete, and a rollback marker. */
-async function fill(store: Bigtable): Promise<RecordsAndMarkers> {
+/** Three versions, the last one a delete, and a rollback record. */
+async function fill(store: Bigtable): Promise<RecordsAndRollbacks> {
   await using percolator = await openPercolator({ store });
   await percolator.createTable(TABLE);
   for (const value of ['1', '2']) await percolator.transact(async (t) => t.set(CELL, value));
@@ -80,7 +83,7 @@ async function fill(store: Bigtable): Promise<RecordsAndMarkers> {
   await assert.rejects(slow.commit(), { code: 'WRITE_CONFLICT' });
   await percolator.settled();
   const history = await readStoredHistory(store, [TABLE]);
-  assert.deepEqual([history.records.length, history.markers.length > 0], [3, true]);
+  assert.deepEqual([history.records.length, history.rollbacks.length > 0], [3, true]);
   return history;
 }
 
@@ -88,6 +91,6 @@ function nameOf({ cell, startTimestamp, commitTimestamp, operation }: HistoricRe
   return `${cell} ${startTimestamp} ${commitTimestamp} ${operation}`;
 }
 
-function textOf({ cell, startTimestamp }: HistoricMarker): string {
+function textOf({ cell, startTimestamp }: HistoricRollback): string {
   return `${cell} ${startTimestamp}`;
 }

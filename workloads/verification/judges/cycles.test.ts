@@ -4,8 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom, type Random } from '../../../engine/base/index.ts';
-import { cyclicComponents } from './components.ts';
-import { type Dependency, type Edge, findCycles } from './cycles.ts';
+import { cyclicComponents, type Dependency, type Edge, findCycles } from './cycles.ts';
 
 const PALETTES: readonly (readonly Dependency[])[] = [
   ['ww', 'wr', 'rw', 'rt'],

@@ -15,14 +15,13 @@
  * respects real time.)
  *
  *   1. Take a graph with two nodes for each transaction, one reached by rw and one reached by other
- *      edges, in which no rw leaves the first. Every cycle in it is forbidden: components.ts finds
- *      them all at once.
+ *      edges, in which no rw leaves the first. Every cycle in it is forbidden: a search
+ *      for strongly connected components finds them all at once.
  *   2. In each component with a cycle, find the shortest cycle of the strongest kind present.
  *   3. Do 1 and 2 without rt first, then with rt among the transactions not convicted so far: real
  *      time connects what is otherwise apart, and one late reader would hide all else.
  *   4. Components of the original graph without a forbidden cycle have allowed ones.
  */
-import { cyclicComponents, type Graph } from './components.ts';
 
 export type Dependency = 'ww' | 'wr' | 'rw' | 'rt';
 
@@ -37,7 +36,7 @@ export interface Edge {
   readonly toMoment?: boolean;
 }
 
-export interface Cycle<E extends Edge = Edge> {
+export interface DependencyCycle<E extends Edge = Edge> {
   /** As in the table above; ends with `-realtime` if it needs real time. */
   readonly anomaly: string;
   /** Each edge begins where the previous one ended; the first begins where the last one ends. */
@@ -49,7 +48,10 @@ export type Dependencies<E extends Edge> = readonly (readonly E[])[];
 
 export function findCycles<E extends Edge>(
   dependencies: Dependencies<E>,
-): { readonly forbidden: readonly Cycle<E>[]; readonly allowed: readonly Cycle<E>[] } {
+): {
+  readonly forbidden: readonly DependencyCycle<E>[];
+  readonly allowed: readonly DependencyCycle<E>[];
+} {
   const { cycles, convicted } = forbiddenIn(dependencies);
   const allowed = cyclicComponents(successorsOf(dependencies))
     .filter((component) => !component.some((node) => convicted.has(node)))
@@ -116,7 +118,7 @@ function withoutTwoInARow(dependencies: Dependencies<Edge>): number[][] {
  * The edges that a cycle may have: `step` counts along the path, and returns undefined for an edge
  * that must not follow. The path begins at 0, and is a cycle if it comes back with `end`.
  */
-interface Kind {
+interface CycleKind {
   readonly step: (state: number, kind: Dependency) => number | undefined;
   readonly end: number;
   /** Each such cycle has one of these nodes; by default any node. */
@@ -125,7 +127,7 @@ interface Kind {
   readonly isUnsure?: boolean;
 }
 
-const G_SINGLE: Kind = {
+const G_SINGLE: CycleKind = {
   step: (count, kind) => {
     if (kind !== 'rw') return count;
     return count === 0 ? 1 : undefined;
@@ -133,18 +135,18 @@ const G_SINGLE: Kind = {
   end: 1,
   isUnsure: true,
 };
-const NOT_TWO_IN_A_ROW: Kind = {
+const NOT_TWO_IN_A_ROW: CycleKind = {
   step: (wasRw, kind) => {
     if (kind !== 'rw') return 0;
     return wasRw === 0 ? 1 : undefined;
   },
   end: 0,
 };
-const ANY: Kind = { step: () => 0, end: 0 };
+const ANY: CycleKind = { step: () => 0, end: 0 };
 
 /** Strongest first: G0, G1c, G-single, and any that is forbidden. */
-function kindsOf(dependencies: Dependencies<Edge>): readonly Kind[] {
-  const only = (kinds: readonly Dependency[]): Kind => {
+function kindsOf(dependencies: Dependencies<Edge>): readonly CycleKind[] {
+  const only = (kinds: readonly Dependency[]): CycleKind => {
     const edges = edgesWhere(dependencies, ({ kind }) => kinds.includes(kind));
     return {
       step: (state, kind) => (kinds.includes(kind) ? state : undefined),
@@ -165,7 +167,7 @@ function kindsOf(dependencies: Dependencies<Edge>): readonly Kind[] {
 function strongestCycle<E extends Edge>(
   dependencies: Dependencies<E>,
   component: ReadonlySet<number>,
-  kinds: readonly Kind[],
+  kinds: readonly CycleKind[],
 ): readonly E[] | undefined {
   for (const kind of kinds) {
     const cycle = shortestCycle(dependencies, component, kind);
@@ -183,7 +185,7 @@ const STEPS_MAX = 1_000_000;
 function shortestCycle<E extends Edge>(
   dependencies: Dependencies<E>,
   component: ReadonlySet<number>,
-  kind: Kind,
+  kind: CycleKind,
 ): readonly E[] | undefined {
   let shortest: readonly E[] | undefined;
   let length = Infinity;
@@ -215,7 +217,7 @@ interface Path<E extends Edge> {
 function cycleThrough<E extends Edge>(
   dependencies: Dependencies<E>,
   component: ReadonlySet<number>,
-  { start, kind }: { readonly start: number; readonly kind: Kind },
+  { start, kind }: { readonly start: number; readonly kind: CycleKind },
 ): { readonly cycle?: readonly E[]; readonly steps: number } {
   const seen = new Set<number>();
   let paths: Path<E>[] = [{ node: start, state: 0, edge: undefined, before: undefined }];
@@ -247,7 +249,7 @@ function edgesOf<E extends Edge>(path: Path<E>): readonly E[] {
   return edges.toReversed();
 }
 
-function nameCycle<E extends Edge>(edges: readonly E[]): Cycle<E> {
+function nameCycle<E extends Edge>(edges: readonly E[]): DependencyCycle<E> {
   const kinds = edges.map(({ kind }) => kind);
   const realTime = kinds.includes('rt') ? '-realtime' : '';
   return { anomaly: `${nameOf(kinds)}${realTime}`, edges };
@@ -260,4 +262,88 @@ function nameOf(kinds: readonly Dependency[]): string {
   if (rw > 1) return 'G-nonadjacent';
   if (rw === 1) return 'G-single';
   return kinds.includes('wr') ? 'G1c' : 'G0';
+}
+
+/*
+ * Strongly connected components, after Tarjan: two nodes are in one component if each can be
+ * reached from the other, so every cycle lies within one. Linear, and without recursion, because
+ * histories are longer than stacks are deep.
+ */
+
+/** A graph of the nodes 0, 1, ... by their successors. No node is its own successor. */
+type Graph = readonly (readonly number[])[];
+
+/** The components of more than one node: those that have cycles. */
+export function cyclicComponents(graph: Graph): readonly (readonly number[])[] {
+  return new ComponentSearch(graph).components;
+}
+
+class ComponentSearch {
+  readonly components: (readonly number[])[] = [];
+  readonly #graph: Graph;
+  /** When each node was found; 0 if not yet. */
+  readonly #found: Int32Array;
+  /**
+   * For each node, the smallest `#found` known to be reachable from it on the stack; infinite once
+   * the node's component is complete.
+   */
+  readonly #low: Float64Array;
+  /** For each node, how many of its successors have been visited. */
+  readonly #next: Int32Array;
+  /** Nodes that were found and are not yet in a complete component. */
+  readonly #stack: number[] = [];
+  #count = 0;
+
+  constructor(graph: Graph) {
+    this.#graph = graph;
+    this.#found = new Int32Array(graph.length);
+    this.#low = new Float64Array(graph.length);
+    this.#next = new Int32Array(graph.length);
+    for (let node = 0; node < graph.length; node++) {
+      if (this.#found[node] === 0) this.#searchFrom(node);
+    }
+  }
+
+  #searchFrom(root: number): void {
+    const path = [root]; // Instead of recursion.
+    this.#find(root);
+    for (let node = path.at(-1); node !== undefined; node = path.at(-1)) {
+      const successor = this.#nextSuccessor(node);
+      if (successor === undefined) {
+        path.pop();
+        if (this.#low[node] === this.#found[node]) this.#complete(node);
+        const parent = path.at(-1);
+        if (parent !== undefined) this.#lower(parent, this.#low[node]);
+      } else if (this.#found[successor] === 0) {
+        this.#find(successor);
+        path.push(successor);
+      } else {
+        this.#lower(node, this.#low[successor]);
+      }
+    }
+  }
+
+  #find(node: number): void {
+    this.#count++;
+    this.#found[node] = this.#count;
+    this.#low[node] = this.#count;
+    this.#stack.push(node);
+  }
+
+  #nextSuccessor(node: number): number | undefined {
+    const next = this.#next[node] ?? 0;
+    this.#next[node] = next + 1;
+    return this.#graph[node]?.[next];
+  }
+
+  #lower(node: number, low = Number.POSITIVE_INFINITY): void {
+    this.#low[node] = Math.min(this.#low[node] ?? low, low);
+  }
+
+  /** The nodes on the stack from `root` on are its component. */
+  #complete(root: number): void {
+    const component = this.#stack.splice(this.#stack.lastIndexOf(root));
+    for (const node of component) this.#low[node] = Number.POSITIVE_INFINITY;
+    if (component.length > 1) this.components.push(component);
+  }
 }

@@ -4,13 +4,13 @@ import { test } from 'node:test';
 import { parseEDNString } from 'edn-data';
 import { type ListTransaction, toEdn } from './index.ts';
 
-type Operation = Record<string, unknown>;
+type EdnOperation = Record<string, unknown>;
 
-function linesOf(transactions: readonly ListTransaction[]): readonly Operation[] {
+function linesOf(transactions: readonly ListTransaction[]): readonly EdnOperation[] {
   const lines = toEdn(transactions).split('\n');
   assert.equal(lines.pop(), '');
   const options = { mapAs: 'object', keywordAs: 'string' } as const;
-  return lines.map((line) => parseEDNString(line, options) as Operation);
+  return lines.map((line) => parseEDNString(line, options) as EdnOperation);
 }
 
 const APPEND = { kind: 'append', key: 'x', elements: [3, 4] } as const;

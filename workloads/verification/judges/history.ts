@@ -4,7 +4,7 @@
  *
  *     transactions   from the clients: reads, writes, and the outcome as it was reported to them
  *     records        from the storage: every write record that it ever held, collected or not
- *     markers        from the storage: every rollback marker that it ever held
+ *     rollbacks      from the storage: every rollback record that it ever held
  *
  * The judges compare the two sides (snapshot-isolation.ts, notifications.ts); list-append.ts uses
  * the clients' side alone. Everything here survives JSON: real processes write their transactions
@@ -85,7 +85,7 @@ export interface HistoricTransaction {
   readonly scans?: readonly HistoricScan[] | undefined;
   /**
    * The last write to each cell; an absent value is a delete. The acknowledgment that a strong run
-   * of an observer writes need not be listed, because `run` implies it.
+   * of an observer writes does not have to be listed, because `run` implies it.
    */
   readonly writes: readonly HistoricValue[];
   /** Cells locked with `lock(cell)` and not written. */
@@ -134,7 +134,7 @@ export interface HistoricRecord {
   readonly operation: 'put' | 'delete' | 'touch';
 }
 
-export interface HistoricMarker {
+export interface HistoricRollback {
   readonly cell: HistoricCell;
   readonly startTimestamp: Timestamp;
 }
@@ -142,7 +142,7 @@ export interface HistoricMarker {
 export interface History {
   readonly transactions: readonly HistoricTransaction[];
   readonly records: readonly HistoricRecord[];
-  readonly markers: readonly HistoricMarker[];
+  readonly rollbacks: readonly HistoricRollback[];
 }
 
 /** A violation of a rule. */
@@ -151,4 +151,41 @@ export interface Violation {
   readonly claim: string;
   /** One sentence with the cells and timestamps that contradict each other. */
   readonly message: string;
+}
+
+/*
+ * The findings of a judge. A broken engine may break a claim thousands of times in one history.
+ * Only the first findings are kept, of all claims together; how often each claim is broken is
+ * counted.
+ */
+
+const FINDINGS_MAX = 20;
+
+/** A violation with its proof, for a caller that explains it in its own words. */
+export interface JudgeFinding<Proof> extends Violation {
+  readonly proof?: Proof | undefined;
+}
+
+export class JudgeFindings<Proof = unknown> {
+  /** In the order found. Invariant: at most as many as the constructor was told to keep. */
+  readonly kept: JudgeFinding<Proof>[] = [];
+  /** How many were found of each claim, kept or not. */
+  readonly counts: Map<string, number> = new Map<string, number>();
+  readonly #judge: string;
+  readonly #keepMax: number;
+
+  constructor(judge: string, keepMax: number = FINDINGS_MAX) {
+    this.#judge = judge;
+    this.#keepMax = keepMax;
+  }
+
+  get violations(): readonly Violation[] {
+    return this.kept.map(({ claim, message }) => ({ claim, message }));
+  }
+
+  add(claim: string, message: string, proof?: Proof): void {
+    const name = `${this.#judge}: ${claim}`;
+    this.counts.set(name, (this.counts.get(name) ?? 0) + 1);
+    if (this.kept.length < this.#keepMax) this.kept.push({ claim: name, message, proof });
+  }
 }

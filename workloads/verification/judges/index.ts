@@ -2,13 +2,13 @@
  * The public interface of the judges: what a history is, where one comes from, and what must hold
  * in it.
  */
-export { observeCollection } from './collected-history.ts';
-export { toEdn } from './edn.ts';
-export { type Finding, Findings } from './findings.ts';
+export { observeCollection } from './stored-history.ts';
+export { toEdn } from './list-history.ts';
+export { type JudgeFinding, JudgeFindings } from './history.ts';
 export { historicCell } from './history.ts';
 export type {
   HistoricCell,
-  HistoricMarker,
+  HistoricRollback,
   HistoricRecord,
   HistoricScan,
   HistoricTransaction,
@@ -32,10 +32,10 @@ export {
   type NotificationRules,
   type ObservedColumn,
 } from './notifications.ts';
-export { insideOf } from './scans.ts';
+export { insideOf } from './versions.ts';
 export { judgeSnapshotIsolation, type TimestampProof } from './snapshot-isolation.ts';
 export {
-  type RecordsAndMarkers as RecordedCells,
+  type RecordsAndRollbacks,
   readStoredHistory,
   type StoredHistory,
 } from './stored-history.ts';

@@ -7,7 +7,7 @@
  * that it appended. The same read of an element that a failed transaction appended is a violation
  * (G1a).
  */
-import type { Findings } from './findings.ts';
+import type { JudgeFindings } from './history.ts';
 import type { Element, ListOperation, ListProof, ListTransaction } from './list-history.ts';
 
 export interface Append {
@@ -34,7 +34,7 @@ export interface Orders {
 
 export function inferOrders(
   transactions: readonly ListTransaction[],
-  findings: Findings<ListProof>,
+  findings: JudgeFindings<ListProof>,
 ): Orders {
   return new Inference(transactions, findings);
 }
@@ -50,11 +50,11 @@ class Inference implements Orders {
   readonly keys = new Map<string, KeyOrder>();
   readonly isCommitted: boolean[];
   readonly #transactions: readonly ListTransaction[];
-  readonly #findings: Findings<ListProof>;
+  readonly #findings: JudgeFindings<ListProof>;
   /** Committed transactions whose reads have not been processed yet. */
   readonly #queue: number[] = [];
 
-  constructor(transactions: readonly ListTransaction[], findings: Findings<ListProof>) {
+  constructor(transactions: readonly ListTransaction[], findings: JudgeFindings<ListProof>) {
     this.#transactions = transactions;
     this.#findings = findings;
     this.isCommitted = transactions.map(({ outcome }) => outcome === 'ok');
@@ -94,7 +94,7 @@ class Inference implements Orders {
       list.length > order.longest.length ? [order.longest, list] : [list, order.longest];
     const fits = isBeginningOf(shorter, longer);
     if (!fits) this.#reportOrders(key, order, { reader, list });
-    // Elements that were processed in another list need not be processed again.
+    // Elements that were processed in another list do not have to be processed again.
     if (longer === list) this.#lookAt(reader, key, { list, from: fits ? shorter.length : 0 });
     else if (!fits) this.#lookAt(reader, key, { list, from: 0 });
     if (longer !== list) return;

@@ -11,7 +11,7 @@ import {
   type History,
   judgeNotifications,
 } from './index.ts';
-import { IDEAL_OBSERVERS, idealHistory } from './ideal-history.ts';
+import { IDEAL_OBSERVERS, idealHistory } from './testing/ideal-history.ts';
 
 const OBSERVERS = [
   { name: 'o', table: 't', column: 'c' },
@@ -24,7 +24,7 @@ function claimsOf(
   transactions: readonly HistoricTransaction[] = [],
   left: readonly string[] = [],
 ): readonly string[] {
-  const history: History = { records, transactions, markers: [] };
+  const history: History = { records, transactions, rollbacks: [] };
   const violations = judgeNotifications(history, { observers: OBSERVERS, left });
   return violations.map(({ claim }) => claim);
 }
@@ -113,8 +113,10 @@ describe('strong notifications', () => {
     assert.deepEqual(claimsOf([record('u/r:ack_o:d', [3, 4])]), ['notifications: repeated run']);
   });
 
-  test('must not leave a mark', () => {
-    assert.deepEqual(claimsOf(GOOD, [], ['notify t/r:c@6']), ['notifications: left-over mark']);
+  test('must not leave a notification', () => {
+    assert.deepEqual(claimsOf(GOOD, [], ['notify t/r:c@6']), [
+      'notifications: left-over notification',
+    ]);
   });
 
   test('are not mistaken for those of a row or a table of a similar name', () => {
@@ -181,7 +183,7 @@ describe('ideal histories', () => {
   });
 
   test('are convicted if the last acknowledgment of a cell is taken out, or one is repeated', () => {
-    for (const { transactions, records, markers } of histories) {
+    for (const { transactions, records, rollbacks } of histories) {
       const i = records.findLastIndex(({ cell }) => cell.includes(':ack_'));
       const last = records[i];
       assert.ok(last !== undefined);
@@ -190,7 +192,7 @@ describe('ideal histories', () => {
         ['notifications: lost notification', records.toSpliced(i, 1)],
         ['notifications: repeated run', [...records, again]],
       ] as const) {
-        const history = { transactions, records: spoilt, markers };
+        const history = { transactions, records: spoilt, rollbacks };
         const found = judgeNotifications(history, { observers: IDEAL_OBSERVERS, left: [] });
         assert.deepEqual(
           found.map((one) => one.claim),

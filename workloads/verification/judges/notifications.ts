@@ -7,7 +7,7 @@
  *   2. Each committed run saw a change that no run committed before it had seen: for each change at
  *      most one run commits.
  *   3. Every committed weak notification was followed by a committed run whose snapshot has seen
- *      the notifying transaction. There may be any number of such runs, and they need not
+ *      the notifying transaction. There may be any number of such runs, and they do not have to
  *      acknowledge.
  *   4. No notify cell is left.
  *
@@ -17,19 +17,21 @@
  */
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import {
-  type History,
+  JudgeFindings,
   type HistoricCell,
   historicTable,
   type HistoricTransaction,
+  type History,
   type Violation,
 } from './history.ts';
-import { Findings } from './findings.ts';
-import { acknowledgmentCell, newestAt, type Version, versionsByCell } from './versions.ts';
+import { acknowledgmentCell, newestAt, type CellVersion, versionsByCell } from './versions.ts';
 
 export interface NotificationRules {
   /** The observers and their columns. */
   readonly observers: readonly ObservedColumn[];
-  /** Marks that were found after all observers had come to rest, in the form for messages. */
+  /**
+   * Notifications that were found after all observers had come to rest, in the form for messages.
+   */
   readonly left: readonly string[];
 }
 
@@ -44,7 +46,7 @@ export function judgeNotifications(
   history: History,
   { observers, left }: NotificationRules,
 ): readonly Violation[] {
-  const findings = new Findings('notifications');
+  const findings = new JudgeFindings('notifications');
   const columns = new Columns(observers);
   const cells = versionsByCell(history.records);
   for (const [cell, { changes }] of cells) {
@@ -61,7 +63,7 @@ export function judgeNotifications(
   if (history.transactions.some(({ weak = [] }) => weak.length > 0)) {
     judgeWeak(history, columns, findings);
   }
-  for (const mark of left) findings.add('left-over mark', `${mark} is left after all runs`);
+  for (const one of left) findings.add('left-over notification', `${one} is left after all runs`);
   return findings.violations;
 }
 
@@ -109,8 +111,11 @@ function withoutRow(cell: HistoricCell): string {
  */
 function judgeRuns(
   { observer, cell }: WatchedCell,
-  { changes, runs }: { readonly changes: readonly Version[]; readonly runs: readonly Version[] },
-  findings: Findings,
+  {
+    changes,
+    runs,
+  }: { readonly changes: readonly CellVersion[]; readonly runs: readonly CellVersion[] },
+  findings: JudgeFindings,
 ): void {
   let seen: Timestamp = 0; // The newest snapshot of the runs so far.
   for (const { record } of runs) {
@@ -130,7 +135,7 @@ function judgeRuns(
   findings.add('lost notification', `${observer} has not seen ${cell} at ${last}: ${snapshot}`);
 }
 
-function judgeWeak(history: History, columns: Columns, findings: Findings): void {
+function judgeWeak(history: History, columns: Columns, findings: JudgeFindings): void {
   const committedAt = new Map<Timestamp, Timestamp>();
   for (const { startTimestamp, commitTimestamp } of history.records) {
     committedAt.set(startTimestamp, commitTimestamp);

@@ -10,7 +10,7 @@ import {
   type History,
   judgeSnapshotIsolation,
 } from './index.ts';
-import type { Draft, Writable } from './ideal-history.ts';
+import type { Draft, Writable } from './testing/ideal-history.ts';
 
 /**
  * 1..2 writes x and y, 3..6 deletes x and locks y, 7 has failed on x, 9 reads; 10..12 is a strong
@@ -49,8 +49,8 @@ function goodHistory(): Draft {
     record('t/z:c', [10, 12]),
     record('t/y:ack_o:c', [10, 12]),
   ];
-  const markers = [{ cell: 't/x:c', startTimestamp: 7 }];
-  return { transactions: [a, b, c, d, e, f], records, markers };
+  const rollbacks = [{ cell: 't/x:c', startTimestamp: 7 }];
+  return { transactions: [a, b, c, d, e, f], records, rollbacks };
 }
 
 function transaction(given: Partial<HistoricTransaction>): Draft['transactions'][number] {
@@ -186,7 +186,7 @@ const SPOILT: Record<string, readonly [claim: string, spoil: (draft: Draft) => v
   ],
   'a committed transaction that was rolled back elsewhere': [
     'committed and rolled back',
-    ({ markers }) => markers.push({ cell: 't/y:c', startTimestamp: 3 }),
+    ({ rollbacks }) => rollbacks.push({ cell: 't/y:c', startTimestamp: 3 }),
   ],
   'a commit that was reported and is not there': [
     'lost commit',

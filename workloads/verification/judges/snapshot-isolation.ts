@@ -3,7 +3,7 @@
  *
  *   1. No timestamp was handed out twice, and every commit timestamp is above its start timestamp.
  *   2. All or nothing: a committed transaction has a write record in every cell it wrote or locked,
- *      all at one commit timestamp, and in no other cell; it has no rollback marker. Every record
+ *      all at one commit timestamp, and in no other cell; it has no rollback record. Every record
  *      belongs to a transaction that some client began.
  *   3. A transaction reported as committed is committed, at the timestamp reported; one reported as
  *      failed is not.
@@ -11,10 +11,10 @@
  *      two that overlap, one must fail.
  *   5. Every read at S returned the newest version with a commit timestamp at or below S. This
  *      includes reads of transactions that failed, because they too had a snapshot. Cells that a
- *      scan did not return were read as absent (scans.ts).
- *   6. Timestamps are in real-time order (real-time.ts).
+ *      scan did not return were read as absent (versions.ts).
+ *   6. Timestamps are in real-time order.
  *
- * The storage's records say which transactions committed, and when (fates.ts); only 3 and 6 use the
+ * The storage's records say which transactions committed, and when; only 3 and 6 use the
  * outcomes reported to clients. Records count once they are there, so locks must have been resolved
  * before the history is judged. Values are compared, not versions: a run whose values are all
  * different leaves no wrong read unseen. The judge believes the timestamps; list-append.ts does
@@ -24,28 +24,27 @@
  * writes. Each scan looks at all cells of its table in addition.
  */
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
-import type {
-  History,
-  HistoricCell,
-  HistoricRecord,
-  HistoricTransaction,
-  HistoricValue,
-  Violation,
+import {
+  JudgeFindings,
+  type HistoricCell,
+  type HistoricRecord,
+  type HistoricRollback,
+  type HistoricTransaction,
+  type HistoricValue,
+  type History,
+  type Violation,
 } from './history.ts';
-import { type Fate, fatesOf } from './fates.ts';
-import { Findings } from './findings.ts';
-import { judgeRealTime } from './real-time.ts';
-import { Scans } from './scans.ts';
 import {
   acknowledgmentOf,
   type CellVersions,
   newestAt,
-  type Version,
+  Scans,
+  type CellVersion,
   versionsByCell,
 } from './versions.ts';
 
-type Operation = HistoricRecord['operation'];
-type Cells = ReadonlyMap<HistoricCell, CellVersions>;
+type RecordOperation = HistoricRecord['operation'];
+type VersionsByCell = ReadonlyMap<HistoricCell, CellVersions>;
 
 /** The proof of a contradiction, for callers that tell it as a story. */
 export interface TimestampProof {
@@ -62,7 +61,7 @@ export interface TimestampProof {
 /** @param findings collects the findings, with their proofs; by default the first few are kept */
 export function judgeSnapshotIsolation(
   history: History,
-  findings: Findings<TimestampProof> = new Findings('snapshot isolation'),
+  findings: JudgeFindings<TimestampProof> = new JudgeFindings('snapshot isolation'),
 ): readonly Violation[] {
   const fates = fatesOf(history, findings);
   const cells = versionsByCell(history.records);
@@ -70,7 +69,7 @@ export function judgeSnapshotIsolation(
     judgeReport(fate, findings);
     if (fate.commitTimestamp !== undefined) {
       judgeCommitted(fate.transaction, fate.commitTimestamp, cells, findings);
-      judgeMarker(fate, findings);
+      judgeRollback(fate, findings);
     }
   }
   for (const [cell, { all }] of cells) judgeVersions(cell, all, { fates, findings });
@@ -87,7 +86,7 @@ export function judgeSnapshotIsolation(
 }
 
 /** Compares the report to the client with the storage. */
-function judgeReport({ transaction, commitTimestamp }: Fate, findings: Findings): void {
+function judgeReport({ transaction, commitTimestamp }: Fate, findings: JudgeFindings): void {
   const { startTimestamp, outcome, commitTimestamp: reported } = transaction;
   const told = `the transaction of ${startTimestamp} was reported ${outcome}`;
   if (outcome === 'failed' && commitTimestamp !== undefined) {
@@ -114,11 +113,11 @@ function judgeReport({ transaction, commitTimestamp }: Fate, findings: Findings)
 function judgeCommitted(
   transaction: HistoricTransaction,
   commitTimestamp: Timestamp,
-  cells: Cells,
-  findings: Findings,
+  cells: VersionsByCell,
+  findings: JudgeFindings,
 ): void {
   const { startTimestamp, writes, locks } = transaction;
-  const claim = (cell: HistoricCell, operation: Operation, value?: string): void => {
+  const claim = (cell: HistoricCell, operation: RecordOperation, value?: string): void => {
     const version = cells.get(cell)?.find(startTimestamp, commitTimestamp);
     if (version === undefined) {
       const who = `the transaction of ${startTimestamp} is committed at ${commitTimestamp}`;
@@ -140,23 +139,29 @@ function judgeCommitted(
   for (const cell of locks) claim(cell, 'touch');
 }
 
-function judgeMarker({ transaction, commitTimestamp, marker }: Fate, findings: Findings): void {
-  if (marker === undefined) return;
+function judgeRollback(
+  { transaction, commitTimestamp, rollback }: Fate,
+  findings: JudgeFindings,
+): void {
+  if (rollback === undefined) return;
   const who = `the transaction of ${transaction.startTimestamp}`;
-  const message = `${who} is committed at ${commitTimestamp} and has a rollback marker in ${marker.cell}`;
+  const message = `${who} is committed at ${commitTimestamp} and has a rollback record in ${rollback.cell}`;
   findings.add('committed and rolled back', message);
 }
 
 /** @param versions of one cell, in the order of their commit timestamps */
 function judgeVersions(
   cell: HistoricCell,
-  versions: readonly Version[],
+  versions: readonly CellVersion[],
   {
     fates,
     findings,
-  }: { readonly fates: ReadonlyMap<Timestamp, Fate>; readonly findings: Findings<TimestampProof> },
+  }: {
+    readonly fates: ReadonlyMap<Timestamp, Fate>;
+    readonly findings: JudgeFindings<TimestampProof>;
+  },
 ): void {
-  let before: Version | undefined;
+  let before: CellVersion | undefined;
   for (const version of versions) {
     const { startTimestamp, commitTimestamp } = version.record;
     if (commitTimestamp <= startTimestamp) {
@@ -183,7 +188,7 @@ function judgeRead(
   { cell, value }: HistoricValue,
   startTimestamp: Timestamp,
   versions: CellVersions | undefined,
-  findings: Findings<TimestampProof>,
+  findings: JudgeFindings<TimestampProof>,
 ): void {
   const changes = versions?.changes ?? [];
   const index = newestAt(changes, startTimestamp);
@@ -209,10 +214,127 @@ function kindOfRead(
   return position > index ? 'read of the future' : 'stale read';
 }
 
-function interval({ record }: Version): string {
+function interval({ record }: CellVersion): string {
   return `[${record.startTimestamp}, ${record.commitTimestamp}]`;
 }
 
 function quoted(value: string | undefined): string {
   return value === undefined ? 'nothing' : JSON.stringify(value);
+}
+
+/*
+ * The outcome of each transaction according to the storage: a transaction with a write record is
+ * committed, at the timestamp of that record, whatever its client was told.
+ */
+
+interface Fate {
+  readonly transaction: HistoricTransaction;
+  /** From its write records; undefined if it has none. */
+  commitTimestamp: Timestamp | undefined;
+  /** One of its rollback records, if it has any. */
+  rollback: HistoricRollback | undefined;
+}
+
+/** The fates by start timestamp. Also reports contradictions that show here. */
+function fatesOf(history: History, findings: JudgeFindings): Map<Timestamp, Fate> {
+  const fates = new Map<Timestamp, Fate>();
+  for (const transaction of history.transactions) {
+    const { startTimestamp, process, past } = transaction;
+    // It wrote nothing, and its timestamp may belong to another transaction.
+    if (past === true) continue;
+    if (fates.has(startTimestamp)) {
+      const other = fates.get(startTimestamp)?.transaction.process;
+      const whose = `${startTimestamp} is the start timestamp of ${other} and of ${process}`;
+      findings.add('timestamp handed out twice', whose);
+    }
+    fates.set(startTimestamp, { transaction, commitTimestamp: undefined, rollback: undefined });
+  }
+  addRecords(fates, history, findings);
+  for (const rollback of history.rollbacks) {
+    const fate = fates.get(rollback.startTimestamp);
+    if (fate !== undefined) fate.rollback = rollback;
+  }
+  return fates;
+}
+
+function addRecords(
+  fates: Map<Timestamp, Fate>,
+  { records }: History,
+  findings: JudgeFindings,
+): void {
+  const startOf = new Map<Timestamp, Timestamp>(); // By commit timestamp.
+  for (const { cell, startTimestamp, commitTimestamp } of records) {
+    const fate = fates.get(startTimestamp);
+    if (fate === undefined) {
+      const what = `${cell} has a write record at ${commitTimestamp} of a transaction that began at`;
+      findings.add('dangling record', `${what} ${startTimestamp}, and no transaction did`);
+      continue;
+    }
+    if (fate.commitTimestamp === commitTimestamp) continue;
+    if (fate.commitTimestamp !== undefined) {
+      const when = `at ${fate.commitTimestamp}, and in ${cell} at ${commitTimestamp}`;
+      findings.add('half committed', `the transaction of ${startTimestamp} is committed ${when}`);
+      continue;
+    }
+    fate.commitTimestamp = commitTimestamp;
+    if (startOf.has(commitTimestamp) || fates.has(commitTimestamp)) {
+      const also = startOf.get(commitTimestamp) ?? commitTimestamp;
+      const whose = `the transactions of ${also} and of ${startTimestamp} both have ${commitTimestamp}`;
+      findings.add('timestamp handed out twice', whose);
+    }
+    startOf.set(commitTimestamp, startTimestamp);
+  }
+}
+
+/*
+ * Real time: a transaction that begins after the client of another heard its outcome has a larger
+ * start timestamp than both timestamps of the other, and so sees what the other committed.
+ *
+ * One sweep over beginnings and ends in the order of their moments, which carries along the largest
+ * timestamp heard of so far. A beginning and an end at the same moment count as concurrent.
+ */
+
+function judgeRealTime(
+  transactions: readonly HistoricTransaction[],
+  fates: ReadonlyMap<Timestamp, Fate>,
+  findings: JudgeFindings<{ readonly transactions: readonly Timestamp[] }>,
+): void {
+  const begun = transactions
+    .filter(({ past }) => past !== true)
+    .toSorted((a, b) => a.beganAt - b.beganAt);
+  const ended = transactions
+    .filter(({ endedAt, past }) => endedAt !== undefined && past !== true)
+    .toSorted((a, b) => endOf(a) - endOf(b));
+  let next = 0;
+  let largest = 0; // The largest timestamp of the transactions that have ended.
+  let whose: HistoricTransaction | undefined;
+  for (const transaction of begun) {
+    for (let one = ended[next]; one !== undefined && endOf(one) < transaction.beganAt;) {
+      const timestamp = largestOf(one, fates);
+      if (timestamp > largest) whose = one;
+      largest = Math.max(largest, timestamp);
+      one = ended[++next];
+    }
+    if (whose === undefined || transaction.startTimestamp > largest) continue;
+    findings.add(
+      'real time',
+      `${transaction.process} began at ${transaction.beganAt} and was given ${transaction.startTimestamp}, ` +
+        `after ${whose.process} had ended at ${whose.endedAt} with ${largest}`,
+      { transactions: [whose.startTimestamp, transaction.startTimestamp] },
+    );
+  }
+}
+
+function endOf({ endedAt }: HistoricTransaction): number {
+  return endedAt ?? Number.POSITIVE_INFINITY;
+}
+
+/** The largest timestamp that the transaction had when its client heard the outcome. */
+function largestOf(
+  { startTimestamp, commitTimestamp, outcome }: HistoricTransaction,
+  fates: ReadonlyMap<Timestamp, Fate>,
+): Timestamp {
+  if (outcome !== 'committed') return startTimestamp;
+  const found = fates.get(startTimestamp)?.commitTimestamp ?? startTimestamp;
+  return Math.max(startTimestamp, found, commitTimestamp ?? 0);
 }

@@ -2,11 +2,18 @@
  * The versions of each cell: its write records in the order of their commit timestamps, and the
  * transactions that claim to have written them.
  */
+import { compareTexts } from '../../../engine/base/index.ts';
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import { acknowledgmentColumn } from '../../../engine/transaction/index.ts';
-import type { HistoricCell, HistoricRecord, HistoricTransaction } from './history.ts';
+import {
+  addressOf,
+  type HistoricCell,
+  type HistoricRecord,
+  type HistoricScan,
+  type HistoricTransaction,
+} from './history.ts';
 
-export interface Version {
+export interface CellVersion {
   readonly record: HistoricRecord;
   /** Whether the transaction of the record says that it wrote or locked the cell. */
   isClaimed: boolean;
@@ -19,9 +26,9 @@ export interface Version {
 
 export class CellVersions {
   /** In the order of their commit timestamps. */
-  readonly all: readonly Version[];
+  readonly all: readonly CellVersion[];
   /** Versions that changed the value, without touches. */
-  readonly changes: readonly Version[];
+  readonly changes: readonly CellVersion[];
   #positions: ReadonlyMap<string | undefined, number> | undefined;
 
   constructor(records: readonly HistoricRecord[]) {
@@ -31,7 +38,7 @@ export class CellVersions {
     this.all = distinct.map((record) => ({ record, isClaimed: false, value: undefined }));
     // Most cells have no touch, and there may be millions of cells: one array serves both.
     const hasTouch = distinct.some(({ operation }) => operation === 'touch');
-    const isChange = ({ record }: Version): boolean => record.operation !== 'touch';
+    const isChange = ({ record }: CellVersion): boolean => record.operation !== 'touch';
     this.changes = hasTouch ? this.all.filter(isChange) : this.all;
   }
 
@@ -47,7 +54,7 @@ export class CellVersions {
   }
 
   /** The version that the transaction of `startTimestamp` committed at `commitTimestamp`. */
-  find(startTimestamp: Timestamp, commitTimestamp: Timestamp): Version | undefined {
+  find(startTimestamp: Timestamp, commitTimestamp: Timestamp): CellVersion | undefined {
     for (let i = newestAt(this.all, commitTimestamp); i >= 0; i--) {
       const version = this.all[i];
       if (version?.record.commitTimestamp !== commitTimestamp) return undefined;
@@ -74,7 +81,7 @@ export function versionsByCell(
 }
 
 /** The index of the newest version committed at or before `timestamp`; -1 if there is none. */
-export function newestAt(versions: readonly Version[], timestamp: Timestamp): number {
+export function newestAt(versions: readonly CellVersion[], timestamp: Timestamp): number {
   let low = 0;
   let high = versions.length;
   while (low < high) {
@@ -122,4 +129,71 @@ function isSame(a: HistoricRecord, b: HistoricRecord | undefined): boolean {
     a.commitTimestamp === b.commitTimestamp &&
     a.operation === b.operation
   );
+}
+
+/*
+ * The cells that scans missed: every cell with records that lies in the range of a scan, in one of
+ * its columns, and was not returned, was read as absent.
+ */
+
+interface CellInScan {
+  readonly cell: HistoricCell;
+  readonly row: string;
+  readonly column: string;
+  readonly versions: CellVersions;
+}
+
+/** The cells that scans have read as absent. */
+export class Scans {
+  readonly #cells: ReadonlyMap<HistoricCell, CellVersions>;
+  /**
+   * By table; undefined before the first scan: a history without scans may have millions of cells.
+   */
+  #places: ReadonlyMap<string, readonly CellInScan[]> | undefined;
+
+  constructor(cells: ReadonlyMap<HistoricCell, CellVersions>) {
+    this.#cells = cells;
+  }
+
+  *missedBy({ scans = [] }: HistoricTransaction): Generator<CellInScan> {
+    for (const scan of scans) {
+      const returned = new Set(scan.returned);
+      const isInside = insideOf(scan);
+      this.#places ??= placesByTable(this.#cells);
+      for (const place of this.#places.get(scan.table) ?? []) {
+        if (!returned.has(place.cell) && isInside(place)) yield place;
+      }
+    }
+  }
+}
+
+function placesByTable(
+  cells: ReadonlyMap<HistoricCell, CellVersions>,
+): ReadonlyMap<string, readonly CellInScan[]> {
+  const places = new Map<string, CellInScan[]>();
+  for (const [cell, versions] of cells) {
+    const { table, row, column } = addressOf(cell);
+    const place = { cell, row, column, versions };
+    const ofTable = places.get(table);
+    if (ofTable === undefined) places.set(table, [place]);
+    else ofTable.push(place);
+  }
+  return places;
+}
+
+/**
+ * Whether a cell of the scan's table is in the scan's range and columns. Rows are in the order of
+ * their UTF-8 bytes.
+ */
+export function insideOf({
+  start = '',
+  end,
+  columns,
+}: Omit<HistoricScan, 'table' | 'returned'>): (
+  place: Pick<CellInScan, 'row' | 'column'>,
+) => boolean {
+  return ({ row, column }) =>
+    columns.includes(column) &&
+    compareTexts(row, start) >= 0 &&
+    (end === undefined || compareTexts(row, end) < 0);
 }

@@ -11,18 +11,17 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { ownCpuUs } from '../../harness/processes/processor-time.ts';
-import type { Job, StepMessage } from './step.ts';
 
 export interface JobResult {
   /** Why the job ended before all steps had passed; undefined if all passed. */
-  readonly failure?: Failure | undefined;
+  readonly failure?: StepFailure | undefined;
   readonly passed: readonly PassedStep[];
   readonly cpuMs: number;
 }
 
 type PassedStep = Extract<StepMessage, { kind: 'passed' }>;
 
-interface Failure {
+interface StepFailure {
   readonly step: string;
   readonly why: string;
   readonly isLoading: boolean;
@@ -54,7 +53,7 @@ export class Bench implements Disposable {
     this.#jobs++;
     const startMs = cpuMsOf(child) ?? 0;
     let [step, beganMs, cpuMs] = ['loading', startMs, startMs];
-    let failure: Failure | undefined;
+    let failure: StepFailure | undefined;
     const passed: PassedStep[] = [];
     const look = (): void => {
       cpuMs = cpuMsOf(child) ?? cpuMs;
@@ -124,3 +123,53 @@ function cpuMsOf({ pid = 0 }: ChildProcess): number | undefined {
   const us = ownCpuUs(pid);
   return us === null ? undefined : us / 1_000;
 }
+
+/* The messages between the bench and its process. */
+
+/** One judge's work on one mutant. */
+export type JudgeStep =
+  // The name is the test file, from the root of the project.
+  | { readonly kind: 'tests'; readonly name: string }
+  | { readonly kind: 'seeds'; readonly name: string; readonly from: number; readonly to: number }
+  | {
+      readonly kind: 'search';
+      readonly name: string;
+      readonly scenario: string;
+      readonly suspicion: 'all' | 'crashed';
+      readonly crashes?: number;
+      readonly copies?: number;
+      readonly lostAnswers?: number;
+    };
+
+export interface Job {
+  /** The change to make while the engine is loaded. None: the unchanged engine. */
+  readonly change?: { readonly file: string; readonly text: string } | undefined;
+  readonly steps: readonly JudgeStep[];
+  /** Whether to report also which code each step has reached. Takes longer. */
+  readonly measures: boolean;
+}
+
+/** By file: the ranges of code that ran, from the first character to the one after the last. */
+export type ReachedRanges = Readonly<Record<string, readonly (readonly [number, number])[]>>;
+
+export type StepMessage =
+  | { readonly kind: 'began'; readonly step: string }
+  | {
+      readonly kind: 'passed';
+      readonly step: string;
+      readonly cpuMs: number;
+      /** The number of tests, seeds or executions. */
+      readonly count: number;
+      readonly reached?: ReachedRanges;
+    }
+  | {
+      readonly kind: 'failed';
+      readonly step: string;
+      readonly why: string;
+      /** Whether it failed before any test ran. */
+      readonly isLoading: boolean;
+      /** Whether it was ended because it waited for too long. */
+      readonly isLate: boolean;
+    }
+  /** The job is over; the process ends too, unless it is as good as new. */
+  | { readonly kind: 'ended'; readonly isAsNew: boolean };

@@ -1,9 +1,8 @@
 /** The list of equivalent mutants: the mutants that it names still exist in the engine. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readEquivalents, staleOf } from './equivalents.ts';
-import { filesOf, FOLDERS, readSource } from './folders.ts';
-import { mutantsOf } from './generate.ts';
+import { readEquivalents, staleOf } from './findings.ts';
+import { filesOf, FOLDERS, mutantsOf, readSource } from './generate.ts';
 
 test('every mutant listed as equivalent is still generated', () => {
   const files = FOLDERS.flatMap(filesOf);

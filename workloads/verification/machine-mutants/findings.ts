@@ -1,7 +1,25 @@
-/** The findings of `./run.sh mutants:machine`, for the report. */
-import { counted, type FindingsParts, formatCount, type ResultTable } from '#results';
-import { SKIPS, type SkipName } from './skips.ts';
-import { isSurvivor, type JudgedMutant, type Row } from './summary.ts';
+/**
+ * The findings of `./run.sh mutants:machine`, for the report: what was judged, by folder, and which
+ * survivors are listed as equivalent.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import {
+  column,
+  counted,
+  type FindingsParts,
+  formatCount,
+  type ResultTable,
+  resultTable,
+} from '#results';
+import {
+  type Folder,
+  folderOf,
+  FOLDERS,
+  type MachineMutant,
+  type SkipName,
+  SKIPS,
+} from './generate.ts';
+import type { KilledBy, MutantVerdict } from './verdict.ts';
 
 /** The largest share of the judged mutants that may survive without a reason. */
 const NOT_EXPLAINED_MAX = 0.05;
@@ -10,7 +28,7 @@ export interface MachineResult {
   /** Mutants that were to be judged. */
   readonly planned: number;
   /** By folder; the last row is all of them. */
-  readonly rows: readonly Row[];
+  readonly rows: readonly FolderRow[];
   readonly judged: readonly JudgedMutant[];
   readonly skipped: Partial<Record<SkipName, number>>;
   /** Listed equivalents that are no longer generated. */
@@ -62,78 +80,192 @@ function unexplained(judged: readonly JudgedMutant[]): readonly JudgedMutant[] {
     );
 }
 
-function folderTable(rows: readonly Row[]): ResultTable {
-  const killers = Object.keys(rows[0]?.killed ?? {});
-  return {
-    name: 'folders',
-    title: 'Changes by folder, and what killed them',
-    caption:
-      'Load: the changed file could not be loaded. Time: the change made a judge compute or wait for too long.',
-    columns: [
-      'folder',
-      'changes',
-      'judged',
-      ...killers,
-      'survived',
-      'explained',
-      '% not explained',
+function folderTable(rows: readonly FolderRow[]): ResultTable {
+  const killers = Object.keys(rows[0]?.killed ?? {}) as KilledBy[];
+  return resultTable(
+    {
+      name: 'folders',
+      title: 'Changes by folder, and what killed them',
+      caption:
+        'Load: the changed file could not be loaded. Time: the change made a judge compute or wait for too long.',
+    },
+    rows,
+    [
+      column('folder', ({ folder }) => folder),
+      column('changes', ({ mutants }) => mutants),
+      column('judged', ({ judged }) => judged),
+      ...killers.map((killer) => column<FolderRow>(killer, ({ killed }) => killed[killer])),
+      column('survived', ({ survived }) => survived),
+      column('explained', ({ explained }) => explained),
+      column('% not explained', ({ notExplained }) => (100 * notExplained).toFixed(1)),
     ],
-    rows: rows.map((row) => [
-      row.folder,
-      row.mutants,
-      row.judged,
-      ...Object.values(row.killed),
-      row.survived,
-      row.explained,
-      (100 * row.notExplained).toFixed(1),
-    ]),
-  };
+  );
 }
 
 function operatorTable(judged: readonly JudgedMutant[]): ResultTable {
   const byOperator = Map.groupBy(judged, ({ mutant }) => mutant.operator);
-  return {
-    name: 'operators',
-    title: 'Changes by operator',
-    caption: 'Explained: survivors that are listed in equivalents/ with the reason.',
-    columns: ['operator', 'judged', 'survived', 'explained'],
-    rows: [...byOperator].map(([operator, some]) => {
-      const survivors = some.filter(isSurvivor);
-      const explained = survivors.filter(({ reason }) => reason !== undefined);
-      return [operator, some.length, survivors.length, explained.length];
+  return resultTable(
+    {
+      name: 'operators',
+      title: 'Changes by operator',
+      caption: 'Explained: survivors that are listed in equivalents/ with the reason.',
+    },
+    Array.from(byOperator, ([operator, some]) => {
+      return { operator, some, survivors: some.filter(isSurvivor) };
     }),
-  };
+    [
+      column('operator', ({ operator }) => operator),
+      column('judged', ({ some }) => some.length),
+      column('survived', ({ survivors }) => survivors.length),
+      column(
+        'explained',
+        ({ survivors }) => survivors.filter(({ reason }) => reason !== undefined).length,
+      ),
+    ],
+  );
 }
 
 function survivorTable(judged: readonly JudgedMutant[]): ResultTable {
-  return {
-    name: 'survivors',
-    title: 'Survivors without a reason',
-    caption:
-      'Each must be killed by a new test, or be listed with the reason why it changes nothing.',
-    columns: ['place', 'judges asked', 'change'],
-    rows: unexplained(judged).map(({ mutant, verdict }) => [
-      placeOf(mutant),
-      verdict.judges,
-      mutant.key,
-    ]),
-  };
+  return resultTable(
+    {
+      name: 'survivors',
+      title: 'Survivors without a reason',
+      caption:
+        'Each must be killed by a new test, or be listed with the reason why it changes nothing.',
+    },
+    unexplained(judged),
+    [
+      column('place', ({ mutant }) => placeOf(mutant)),
+      column('judges asked', ({ verdict }) => verdict.judges),
+      column('change', ({ mutant }) => mutant.key),
+    ],
+  );
 }
 
 function skipTable({ skipped }: MachineResult): ResultTable {
-  return {
-    name: 'skipped',
-    title: 'Changes that were not made',
-    caption: 'They say nothing about the protocol.',
-    columns: ['rule', 'count', 'reason'],
-    rows: Object.entries(skipped).map(([name, count]) => [
-      name,
-      count,
-      SKIPS[name as SkipName].reason,
-    ]),
-  };
+  return resultTable(
+    {
+      name: 'skipped',
+      title: 'Changes that were not made',
+      caption: 'They say nothing about the protocol.',
+    },
+    Object.entries(skipped),
+    [
+      column('rule', ([name]) => name),
+      column('count', ([, count]) => count),
+      column('reason', ([name]) => SKIPS[name as SkipName].reason),
+    ],
+  );
 }
 
 function placeOf({ file, line }: JudgedMutant['mutant']): string {
   return `${file}:${line}`;
+}
+
+interface JudgedMutant {
+  readonly mutant: MachineMutant;
+  readonly verdict: MutantVerdict;
+  /** Why its survival is not the fault of the judges; undefined if it is not listed. */
+  readonly reason: string | undefined;
+}
+
+interface FolderRow {
+  readonly folder: Folder | 'all';
+  /** Mutants made and mutants judged so far. */
+  readonly mutants: number;
+  readonly judged: number;
+  readonly killed: Readonly<Record<KilledBy, number>>;
+  readonly survived: number;
+  /** Survivors that are listed with a reason. */
+  readonly explained: number;
+  /** Survivors without a reason, as a share of the judged mutants. */
+  readonly notExplained: number;
+}
+
+export function judgedOf(
+  mutants: readonly MachineMutant[],
+  verdictOn: (mutant: MachineMutant) => MutantVerdict | undefined,
+  equivalents: readonly Equivalent[],
+): readonly JudgedMutant[] {
+  return mutants.flatMap((mutant) => {
+    const verdict = verdictOn(mutant);
+    return verdict === undefined
+      ? []
+      : [{ mutant, verdict, reason: reasonFor(mutant, equivalents) }];
+  });
+}
+
+export function rowsOf(
+  mutants: readonly MachineMutant[],
+  judged: readonly JudgedMutant[],
+): readonly FolderRow[] {
+  return [...FOLDERS, 'all' as const].map((folder) => {
+    const isHere = ({ file }: MachineMutant): boolean =>
+      folder === 'all' || folderOf(file) === folder;
+    return rowOf(
+      folder,
+      mutants.filter(isHere).length,
+      judged.filter(({ mutant }) => isHere(mutant)),
+    );
+  });
+}
+
+function rowOf(
+  folder: FolderRow['folder'],
+  mutants: number,
+  judged: readonly JudgedMutant[],
+): FolderRow {
+  const killed = { load: 0, tests: 0, seeds: 0, search: 0, time: 0 };
+  for (const { verdict } of judged) if (verdict.killedBy !== undefined) killed[verdict.killedBy]++;
+  const survivors = judged.filter(isSurvivor);
+  const explained = survivors.filter(({ reason }) => reason !== undefined).length;
+  const survived = survivors.length;
+  const notExplained = judged.length === 0 ? 0 : (survived - explained) / judged.length;
+  return { folder, mutants, judged: judged.length, killed, survived, explained, notExplained };
+}
+
+function isSurvivor({ verdict }: JudgedMutant): boolean {
+  return verdict.killedBy === undefined;
+}
+
+/*
+ * Mutants that act like the engine, or differ only where no promise applies, each with the reason
+ * in a sentence.
+ *
+ * They are listed by file and key, never by line. An entry that is no longer generated is stale.
+ * The findings report stale entries, and listed mutants that a judge has killed.
+ */
+
+interface Equivalent {
+  readonly reason: string;
+  readonly file: string;
+  /** The keys from generate.ts. */
+  readonly mutants: readonly string[];
+}
+
+const FOLDER = new URL('equivalents/', import.meta.url);
+
+export function readEquivalents(): readonly Equivalent[] {
+  return readdirSync(FOLDER)
+    .filter((name) => name.endsWith('.json'))
+    .toSorted()
+    .flatMap((name) => JSON.parse(readFileSync(new URL(name, FOLDER), 'utf8')) as Equivalent[]);
+}
+
+export function reasonFor(
+  { file, key }: Pick<MachineMutant, 'file' | 'key'>,
+  equivalents: readonly Equivalent[],
+): string | undefined {
+  return equivalents.find((one) => one.file === file && one.mutants.includes(key))?.reason;
+}
+
+/** Listed, but no longer generated. */
+export function staleOf(
+  equivalents: readonly Equivalent[],
+  mutants: readonly MachineMutant[],
+): readonly string[] {
+  const known = new Set(mutants.map(({ file, key }) => `${file}: ${key}`));
+  return equivalents
+    .flatMap(({ file, mutants: keys }) => keys.map((key) => `${file}: ${key}`))
+    .filter((one) => !known.has(one));
 }

@@ -4,10 +4,15 @@
  */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { filesOf, readSource } from './folders.ts';
-import { type MachineMutant, mutantsOf, mutated } from './generate.ts';
+import {
+  filesOf,
+  inFairOrder,
+  type MachineMutant,
+  mutantsOf,
+  mutated,
+  readSource,
+} from './generate.ts';
 import type { OperatorName } from './operators.ts';
-import { inFairOrder } from './sample.ts';
 
 const FILE = 'engine/oracle/small.ts';
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { ROOT } from './folders.ts';
+import { ROOT } from './generate.ts';
 import { isTimed, NOT_JUDGES, testFiles } from './judges.ts';
 
 test('no test file that starts an HBase or an emulator is a judge', () => {

@@ -9,13 +9,11 @@
  */
 import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { digestOf, folderOf, readSource, ROOT } from './folders.ts';
-import type { MachineMutant } from './generate.ts';
-import { Bench } from './bench.ts';
-import type { ReachedRanges, Step } from './step.ts';
+import { digestOf, folderOf, type MachineMutant, readSource, ROOT } from './generate.ts';
+import { Bench, type ReachedRanges, type JudgeStep } from './bench.ts';
 
 export interface Judge {
-  readonly step: Step;
+  readonly step: JudgeStep;
   /** On the unchanged engine, in milliseconds of processor time. */
   readonly cpuMs: number;
   /** Whether it may depend on the system's clock, so that a busy machine may make it fail. */
@@ -65,23 +63,23 @@ const SYSTEM_CLOCK =
   /node:(?:child_process|timers)|\b(?:systemClock|openPercolator|openHBase|databaseSuite|setTimeout)\b|\bperformance\./;
 
 const FAULTS = { crashes: 1, copies: 1 };
-const SEARCHES: readonly Step[] = [
+const SEARCHES: readonly JudgeStep[] = [
   search('one-cell', { suspicion: 'all', ...FAULTS }),
   search('unknown', { suspicion: 'crashed', lostAnswers: 1 }),
   search('observed', { suspicion: 'crashed', crashes: 1 }),
   search('one-row', { suspicion: 'all' }),
   search('delete', { suspicion: 'all' }),
 ];
-const SEEDS: readonly Step[] = [seeds(1, 6), seeds(7, 15), seeds(16, 24)];
+const SEEDS: readonly JudgeStep[] = [seeds(1, 6), seeds(7, 15), seeds(16, 24)];
 
-function seeds(from: number, to: number): Step {
+function seeds(from: number, to: number): JudgeStep {
   return { kind: 'seeds', name: `seeds ${from} to ${to}`, from, to };
 }
 
 function search(
   scenario: string,
-  options: Omit<Extract<Step, { kind: 'search' }>, 'kind' | 'name' | 'scenario'>,
-): Step {
+  options: Omit<Extract<JudgeStep, { kind: 'search' }>, 'kind' | 'name' | 'scenario'>,
+): JudgeStep {
   return { kind: 'search', name: `search ${scenario}`, scenario, ...options };
 }
 
@@ -95,7 +93,7 @@ export async function measureJudges(
   const kept = readKept(keptIn);
   const engine = engineDigest();
   const steps = [
-    ...testFiles().map((name): Step => ({ kind: 'tests', name })),
+    ...testFiles().map((name): JudgeStep => ({ kind: 'tests', name })),
     ...SEEDS,
     ...SEARCHES,
   ];
@@ -118,7 +116,7 @@ export async function measureJudges(
   };
 }
 
-async function measure(step: Step, digest: string): Promise<MeasuredStep> {
+async function measure(step: JudgeStep, digest: string): Promise<MeasuredStep> {
   using bench = new Bench();
   const ended = await bench.run({ steps: [step], measures: true }, () => 10 * CPU_MS_MAX);
   const [passed] = ended.passed;
@@ -129,7 +127,7 @@ async function measure(step: Step, digest: string): Promise<MeasuredStep> {
   return { digest, judge: { step, cpuMs, isTimed: isTimed(step), reached } };
 }
 
-export function isTimed(step: Step): boolean {
+export function isTimed(step: JudgeStep): boolean {
   return step.kind === 'tests' && SYSTEM_CLOCK.test(readSource(step.name));
 }
 
@@ -159,7 +157,7 @@ export function judgesOf(
   return [...own, ...elsewhere, ...rest];
 }
 
-function isOwn(step: Step, mutant: MachineMutant): boolean {
+function isOwn(step: JudgeStep, mutant: MachineMutant): boolean {
   return step.kind === 'tests' && step.name.startsWith(`engine/${folderOf(mutant.file)}/`);
 }
 

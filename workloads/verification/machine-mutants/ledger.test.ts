@@ -6,12 +6,10 @@ import path from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
 import { UsageError } from '#results';
-import { digestOf, readSource } from './folders.ts';
-import { mutantsOf } from './generate.ts';
-import { Ledger } from './ledger.ts';
-import type { Verdict } from './verdict.ts';
+import { digestOf, mutantsOf, readSource } from './generate.ts';
+import { Ledger, type MutantVerdict } from './verdict.ts';
 
-const FILE = 'engine/transaction/backoff.ts';
+const FILE = 'engine/transaction/context.ts';
 
 test('a file of another program is refused and left as it is, also by --anew', () => {
   for (const content of ['my diary', 'null\n', '[]\n', '{"file": 1}\n', '\0\0\0']) {
@@ -41,7 +39,7 @@ test('a mutant without a verdict is judged, a survivor again if an option asks f
   assert.ok(mutant !== undefined);
   const { key, line, operator } = mutant;
   const digest = digestOf(readSource(FILE));
-  const early: Verdict = { file: FILE, key, digest, line, operator, judges: 1, cpuMs: 1 };
+  const early: MutantVerdict = { file: FILE, key, digest, line, operator, judges: 1, cpuMs: 1 };
   const ledger = new Ledger(path.join(temporaryFolder(), 'ledger.jsonl'));
   const awaits = (isExplained: boolean): readonly boolean[] =>
     [{}, { survivors: true }, { thorough: true }].map((asked) =>

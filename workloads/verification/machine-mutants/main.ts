@@ -3,7 +3,7 @@
  * one small change at a time, and shows each mutant to the quick judges.
  *
  *   1. A parser finds every place where an operator can make a mistake (operators.ts), except for
- *      those that say nothing about the protocol (skips.ts).
+ *      those that say nothing about the protocol (generate.ts).
  *   2. The judges run on the unchanged engine: what do they cost, and which code do they reach
  *      (judges.ts)?
  *   3. Another process (bench.ts) loads each mutant, and shows it to the judges that reach it:
@@ -30,24 +30,26 @@ import {
   textList,
 } from '#harness';
 import { type FindingsParts, UsageError } from '#results';
-import { readEquivalents, reasonFor, staleOf } from './equivalents.ts';
-import { findingsOf } from './findings.ts';
-import { filesOf, FOLDERS, KEPT, readSource } from './folders.ts';
-import { type MachineMutant, mutantsOf } from './generate.ts';
-import { judgeAll } from './judge-all.ts';
+import { findingsOf, judgedOf, readEquivalents, reasonFor, rowsOf, staleOf } from './findings.ts';
+import {
+  filesOf,
+  FOLDERS,
+  inFairOrder,
+  KEPT,
+  type MachineMutant,
+  mutantsOf,
+  readSource,
+  type SkipName,
+} from './generate.ts';
+import { judgeAll, Ledger, type MutantVerdict, type VerdictOptions } from './verdict.ts';
 import { measureJudges } from './judges.ts';
-import { Ledger } from './ledger.ts';
-import { inFairOrder } from './sample.ts';
-import type { SkipName } from './skips.ts';
-import { judgedOf, rowsOf } from './summary.ts';
-import type { Verdict, VerdictOptions } from './verdict.ts';
 
 /** Guesses, for the plan; there are some 3,000 mutants, and 80 judges. */
 const JUDGES_SECONDS = 300;
 const MUTANT_SECONDS = 3;
 const MUTANTS = 3_000;
 
-const EXAMPLE = 'oracle/allocator.ts:132';
+const EXAMPLE = 'oracle/allocator.ts:135';
 
 const SIZES: Sizes<{ readonly sample: number }> = {
   smoke: { sample: 2 },
@@ -56,7 +58,7 @@ const SIZES: Sizes<{ readonly sample: number }> = {
   full: { sample: 1e6 },
 };
 
-interface Settings {
+interface MachineSettings {
   readonly only: readonly string[];
   readonly sample: number;
   readonly seed: number;
@@ -140,7 +142,7 @@ await runExperiment(
   measureAll,
 );
 
-async function measureAll(settings: Settings, measuring: Measuring): Promise<FindingsParts> {
+async function measureAll(settings: MachineSettings, measuring: Measuring): Promise<FindingsParts> {
   const { mutants: all, skipped } = generate();
   const mutants = chosen(all, settings.only);
   const ledger = new Ledger(settings.ledger, { anew: settings.anew });
@@ -202,14 +204,14 @@ function chosen(
 async function judgeWaiting(
   mutants: readonly MachineMutant[],
   ledger: Ledger,
-  { ledger: file, jobs, thorough }: Settings,
+  { ledger: file, jobs, thorough }: MachineSettings,
   measuring: Measuring,
 ): Promise<void> {
   const { progress, signal } = measuring;
   const judges = await findJudges(path.join(path.dirname(file), 'judges.json'), measuring);
   progress.phase('judging', mutants.length, 'mutants');
   let judged = 0;
-  const onVerdict = (verdict: Verdict): void => {
+  const onVerdict = (verdict: MutantVerdict): void => {
     ledger.add(verdict);
     progress.update(++judged);
   };

@@ -9,16 +9,16 @@
  */
 type Hook = () => unknown;
 
-interface Context {
+interface QuickTestContext {
   readonly name: string;
   after(hook: Hook): void;
   /** Does nothing: a test that has nothing to test here returns after it. */
   skip(): void;
 }
 
-type Body = (context: Context) => unknown;
+type Body = (context: QuickTestContext) => unknown;
 
-interface Options {
+interface TestOptions {
   readonly skip?: boolean | string;
 }
 
@@ -90,7 +90,7 @@ async function toldAs(name: string, work: Hook): Promise<void> {
   }
 }
 
-export function test(name: string, ...rest: readonly [Body] | readonly [Options, Body]): void {
+export function test(name: string, ...rest: readonly [Body] | readonly [TestOptions, Body]): void {
   const body = rest.length === 1 ? rest[0] : rest[1];
   if (rest.length === 2 && rest[0].skip !== undefined && rest[0].skip !== false) return;
   current.entries.push({ name, body });

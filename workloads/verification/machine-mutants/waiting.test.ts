@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { performance } from 'node:perf_hooks';
 import { test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { isWaiting } from './waiting.ts';
+import { isWaiting } from './watch.ts';
 
 const BEFORE = { idle: 1_000, active: 1_000, utilization: 0.5 };
 

@@ -6,10 +6,10 @@
 (*   process     registers a lease, enters transactions, pins snapshots of    *)
 (*               the past, renews, reads, and relies on its lease while both  *)
 (*               of its clocks say that it is young                           *)
-(*               (engine/leases/leases.ts, transaction/stale.ts)              *)
+(*               (engine/leases/leases.ts, transaction/snapshot-read.ts)              *)
 (*   collector   asks for a timestamp N, reads the leases, persists the       *)
 (*               horizon H, reads the leases again, and deletes below D       *)
-(*               (engine/leases/lease-watch.ts,                               *)
+(*               (engine/leases/lease-table.ts,                               *)
 (*               garbage-collection/horizon.ts)                               *)
 (*                                                                            *)
 (* Every message is two steps or three: it is served at one moment, and its   *)
@@ -67,7 +67,7 @@ CountedOn == IF Mistake = "no margin" THEN Ttl ELSE Ttl - Skew
 JustNow == [monotonic |-> 0, wall |-> 0, missed |-> FALSE]
 Over == [monotonic |-> CountedOn, wall |-> CountedOn, missed |-> TRUE]
 
-\* The engine lets the clocks differ by much less than its margin (base/moment.ts); here they must
+\* The engine lets the clocks differ by much less than its margin (base/clock.ts); here they must
 \* agree.
 IsYoung(timer) ==
   CASE Mistake = "monotonic clock only" -> timer.monotonic < CountedOn

@@ -19,7 +19,7 @@ export interface Checker {
   readonly jar: string;
 }
 
-export interface Outcome {
+export interface CheckOutcome {
   /** unfinished: stopped by a signal, or TLC or Java said something else; see `output`. */
   readonly result: 'holds' | 'broken' | 'unfinished';
   /** Different states visited. */
@@ -123,7 +123,7 @@ export async function check(
   checker: Checker,
   configuration: Configuration,
   signal?: AbortSignal,
-): Promise<Outcome> {
+): Promise<CheckOutcome> {
   const { module, constants, invariants } = configuration;
   const lines = ['SPECIFICATION Spec', 'CONSTANTS', ...constantLines(constants)];
   lines.push(`INVARIANTS ${invariants.join(' ')}`);
@@ -135,7 +135,7 @@ export async function checkTrace(
   checker: Checker,
   { data, constants }: Trace,
   signal?: AbortSignal,
-): Promise<Outcome> {
+): Promise<CheckOutcome> {
   const all = { ...constants, Slots: [], LastRenewal: 0, Skew: 0, Faults: [], Mistake: 'none' };
   const lines = ['SPECIFICATION TraceSpec', 'CONSTANTS', ...constantLines(all)];
   const texts = { 'TraceData.tla': data };
@@ -159,7 +159,7 @@ async function runChecker(
   { java, jar }: Checker,
   { module, modules, lines, texts, ends }: CheckerRun,
   signal: AbortSignal | undefined,
-): Promise<Outcome> {
+): Promise<CheckOutcome> {
   const folder = await mkdtemp(path.join(tmpdir(), 'model-'));
   const startedMs = performance.now();
   try {
@@ -185,7 +185,7 @@ async function runChecker(
 }
 
 /** Parses TLC's output. Only Java itself writes to stderr: that the jar is missing, for example. */
-function outcomeOf(output: string, errors: string): Omit<Outcome, 'seconds'> {
+function outcomeOf(output: string, errors: string): Omit<CheckOutcome, 'seconds'> {
   const counts = [...output.matchAll(/, ([\d,]+) distinct states found/g)].at(-1)?.[1] ?? '0';
   const steps = [...output.matchAll(/^State \d+: <(\w+) line /gm)].map(([, name = '']) => name);
   const isBroken = /^Error: (?:Invariant \w+ is violated|Deadlock reached)/m.test(output);

@@ -1,18 +1,19 @@
 /** The findings of `./run.sh model`, for the report. */
+import { sum } from 'simple-statistics';
 import { counted, verdictOf } from '#harness';
-import type { FindingsParts, ResultTable } from '#results';
-import type { Outcome } from './checker.ts';
+import { column, type FindingsParts, type ResultTable, resultTable } from '#results';
+import type { CheckOutcome } from './checker.ts';
 import type { Configuration } from './configurations.ts';
 import type { Trace } from './traces.ts';
 
 export interface Checked {
   readonly configuration: Configuration;
-  readonly outcome: Outcome;
+  readonly outcome: CheckOutcome;
 }
 
 export interface CheckedTrace {
   readonly trace: Trace;
-  readonly outcome: Outcome;
+  readonly outcome: CheckOutcome;
 }
 
 /** @param hasStories whether counterexamples are told in full */
@@ -41,22 +42,24 @@ export function modelFindings(
 }
 
 function configurationTable(checked: readonly Checked[]): ResultTable {
-  return {
-    name: 'configurations',
-    title: 'What TLC found',
-    caption:
-      'Broken: TLC found a state that breaks a rule, after this many steps. That is expected where a mistake was put back, or an assumption was dropped.',
-    columns: ['rule', 'configuration', 'expected', 'result', 'states', 'seconds', 'steps'],
-    rows: checked.map(({ configuration: { rule, name, expected }, outcome }) => [
-      rule,
-      name,
-      expected,
-      outcome.result,
-      outcome.states,
-      outcome.seconds.toFixed(1),
-      outcome.result === 'broken' ? outcome.steps.length : null,
-    ]),
-  };
+  return resultTable(
+    {
+      name: 'configurations',
+      title: 'What TLC found',
+      caption:
+        'Broken: TLC found a state that breaks a rule, after this many steps. That is expected where a mistake was put back, or an assumption was dropped.',
+    },
+    checked,
+    [
+      column('rule', ({ configuration }) => configuration.rule),
+      column('configuration', ({ configuration }) => configuration.name),
+      column('expected', ({ configuration }) => configuration.expected),
+      column('result', ({ outcome }) => outcome.result),
+      column('states', ({ outcome }) => outcome.states),
+      column('seconds', ({ outcome }) => outcome.seconds.toFixed(1)),
+      column('steps', ({ outcome }) => (outcome.result === 'broken' ? outcome.steps.length : null)),
+    ],
+  );
 }
 
 /** The words of TLC: each step by its name, and the state that it leads to. */
@@ -66,18 +69,20 @@ function storyTable({ configuration: { name }, outcome }: Checked): readonly Res
   const end = outcome.output.search(/^\d+ states generated/m);
   const lines = outcome.output.slice(start, end < 0 ? undefined : end).trimEnd();
   return [
-    {
-      name: `story-${name}`,
-      title: `How ${name} breaks the rule`,
-      caption: 'Each step by its name, and the state that it leads to.',
-      columns: ['step'],
-      rows: lines.split('\n').map((line) => [line]),
-    },
+    resultTable(
+      {
+        name: `story-${name}`,
+        title: `How ${name} breaks the rule`,
+        caption: 'Each step by its name, and the state that it leads to.',
+      },
+      lines.split('\n'),
+      [column('step', (line) => line)],
+    ),
   ];
 }
 
 export function traceFindings(checked: readonly CheckedTrace[], planned: number): FindingsParts {
-  const events = checked.reduce((sum, { trace }) => sum + trace.events.length, 0);
+  const events = sum(checked.map(({ trace }) => trace.events.length));
   return {
     headline: `${counted(checked.length, 'runs')} of the simulator with ${counted(events, 'events')}.`,
     check: verdictOf({
@@ -88,20 +93,24 @@ export function traceFindings(checked: readonly CheckedTrace[], planned: number)
       found: checked.filter(({ outcome }) => outcome.result !== 'holds').map(forbidden),
     }),
     tables: [
-      {
-        name: 'traces',
-        title: 'Runs of the simulator as behaviours of the model',
-        caption: 'Reads: those after the first deletion.',
-        columns: ['seed', 'events', 'deletions', 'reads', 'seconds', 'the model'],
-        rows: checked.map(({ trace, outcome }) => [
-          trace.seed,
-          trace.events.length,
-          trace.deletions,
-          trace.reads,
-          outcome.seconds.toFixed(1),
-          outcome.result === 'broken' ? 'forbids it' : outcome.result,
-        ]),
-      },
+      resultTable(
+        {
+          name: 'traces',
+          title: 'Runs of the simulator as behaviours of the model',
+          caption: 'Reads: those after the first deletion.',
+        },
+        checked,
+        [
+          column('seed', ({ trace }) => trace.seed),
+          column('events', ({ trace }) => trace.events.length),
+          column('deletions', ({ trace }) => trace.deletions),
+          column('reads', ({ trace }) => trace.reads),
+          column('seconds', ({ outcome }) => outcome.seconds.toFixed(1)),
+          column('the model', ({ outcome: { result } }) =>
+            result === 'broken' ? 'forbids it' : result,
+          ),
+        ],
+      ),
     ],
     charts: [],
     targets: [],

@@ -8,6 +8,7 @@
  *    states.
  * 3. With `--traces`, instead: check whether runs of the simulator are behaviours of the model.
  */
+import { sum } from 'simple-statistics';
 import {
   counted,
   firstSeedOption,
@@ -35,13 +36,13 @@ const OF_WORLDS = 'The worlds have one or two processes and a few timestamps.';
 const OF_TRACES =
   'What a process knows without telling, such as whether it is covered, is checked only by its consequences.';
 
-interface Size {
+interface ModelSize {
   /** The configurations that are checked if none is named. */
   readonly wanted: (configuration: Configuration) => boolean;
 }
 
 const isShort = ({ isLong }: Configuration): boolean => isLong !== true;
-const SIZES: Sizes<Size> = {
+const SIZES: Sizes<ModelSize> = {
   smoke: { wanted: ({ name }) => FEW.has(name) },
   quick: { wanted: isShort },
   standard: { wanted: isShort },
@@ -51,7 +52,7 @@ const SIZES: Sizes<Size> = {
 /** With `--traces` no configuration is checked. */
 const WITH_CONFIGURATIONS = { traces: ['0'] } as const;
 
-interface Settings extends Size {
+interface ModelSettings extends ModelSize {
   readonly only: readonly string[];
   readonly traces: number;
   readonly seed: number;
@@ -114,7 +115,7 @@ await runExperiment(
   },
 );
 
-function workOf(settings: Settings): { readonly about: string; readonly seconds: number } {
+function workOf(settings: ModelSettings): { readonly about: string; readonly seconds: number } {
   const { traces } = settings;
   if (traces > 0) {
     return {
@@ -126,13 +127,13 @@ function workOf(settings: Settings): { readonly about: string; readonly seconds:
   const seconds = chosen.map((one) => (isShort(one) ? SHORT_SECONDS : LONG_SECONDS));
   return {
     about: counted(chosen.length, 'configurations'),
-    seconds: seconds.reduce((sum, one) => sum + one, 0),
+    seconds: sum(seconds),
   };
 }
 
 async function checkModel(
   checker: Checker,
-  settings: Settings,
+  settings: ModelSettings,
   { progress, signal, keep }: Measuring,
 ): Promise<FindingsParts> {
   const chosen = choose(settings);
@@ -151,7 +152,7 @@ async function checkModel(
 
 async function checkTraces(
   checker: Checker,
-  { traces, seed }: Settings,
+  { traces, seed }: ModelSettings,
   { progress, signal, keep }: Measuring,
 ): Promise<FindingsParts> {
   const checked: CheckedTrace[] = [];
@@ -168,7 +169,7 @@ async function checkTraces(
   return traceFindings(checked, traces);
 }
 
-function choose({ only, wanted }: Settings): readonly Configuration[] {
+function choose({ only, wanted }: ModelSettings): readonly Configuration[] {
   if (only.length === 0) return CONFIGURATIONS.filter(wanted);
   return only.map((name) => {
     const found = CONFIGURATIONS.find((one) => one.name === name);

@@ -6,7 +6,7 @@
  * them.
  */
 import {
-  type Plan,
+  type SimulationPlan,
   planOf,
   simulate,
   type WatchedEvent,
@@ -54,7 +54,7 @@ export async function* recordTraces(seed: number, count: number): AsyncGenerator
   }
 }
 
-async function record(plan: Plan): Promise<readonly Timed[]> {
+async function record(plan: SimulationPlan): Promise<readonly Timed[]> {
   const events: Timed[] = [];
   await simulate(plan, {
     watch: (atMs, event) => {
@@ -69,7 +69,7 @@ function isRead({ kind }: WatchedEvent): boolean {
   return kind === 'read served' || kind === 'read answered';
 }
 
-function traceOf(plan: Plan, events: readonly Timed[]): Trace {
+function traceOf(plan: SimulationPlan, events: readonly Timed[]): Trace {
   const numbers = events.flatMap(({ event }) => timestampsOf(event));
   const sorted = [...new Set(numbers)].toSorted((a, b) => a - b);
   const ranks = new Map(sorted.map((timestamp, i) => [timestamp, i + 1]));

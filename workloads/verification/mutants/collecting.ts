@@ -3,7 +3,7 @@ import { pinsAtRenewals } from '../simulation/loads.ts';
 import { change, type Mutant } from './mutant.ts';
 import type { Knobs } from './worlds.ts';
 
-/** A copy of a prewrite arrives when its marker may have been collected. */
+/** A copy of a prewrite arrives when its rollback record may have been collected. */
 const LATE_COPIES: Partial<Knobs> = {
   messages: { replay: 0.2, pause: 0.02 },
   leaseTimeToLiveMs: 100,
@@ -41,7 +41,7 @@ export const COLLECTING: readonly Mutant[] = [
   {
     rule: 'P84',
     name: 'no-fence',
-    mistake: 'A collector that need not wait for messages does not have them ended either.',
+    mistake: 'A collector that does not have to wait for messages does not have them ended either.',
     changes: [change('garbage-collection/cycle.ts', 'await store.fence();', 'void store;')],
     knobs: { ...LATE_COPIES, fences: true },
   },
@@ -67,7 +67,7 @@ export const COLLECTING: readonly Mutant[] = [
     changes: [
       change('garbage-collection/collect-row.ts', ' && !hidden.has(columnOf(data))', ''),
       change(
-        'garbage-collection/collect-rows.ts',
+        'garbage-collection/collect-row.ts',
         'const VERSIONS_IN_BATCH = 8;',
         'const VERSIONS_IN_BATCH = 2;',
       ),
@@ -121,7 +121,7 @@ export const COLLECTING: readonly Mutant[] = [
     mistake: 'A reader without a valid lease does not check the horizon.',
     changes: [
       change(
-        'transaction/stale.ts',
+        'transaction/snapshot-read.ts',
         '  return hold.isCovered() ? undefined : refuseBelowHorizon(context, startTimestamp);\n',
         '  void [context, startTimestamp, hold];\n  return undefined;\n',
       ),
@@ -130,7 +130,7 @@ export const COLLECTING: readonly Mutant[] = [
   {
     rule: 'P31',
     name: 'commits-not-validated',
-    mistake: 'A transaction whose start timestamp is below the horizon commits all the same.',
+    mistake: 'A transaction whose start timestamp is below the horizon still commits.',
     changes: [
       change(
         'transaction/commit.ts',

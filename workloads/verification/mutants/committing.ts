@@ -1,6 +1,145 @@
-/** Mistakes in committing: P9 to P18 (P13 has no mutant), P26, P60, P61 and P81. */
+/**
+ * Mistakes in the two phases of a commit: in prewriting and rolling back, P1 to P8 (P4 is in
+ * collecting.ts); in committing, P9 to P18 (P13 has no mutant), P26, P60, P61 and P81.
+ */
 import { deletionsDuringStops, writersWhoseDatabasesClose } from '../simulation/loads.ts';
 import { change, type Mutant } from './mutant.ts';
+
+/** Harmless on its own; it makes locks without a primary common. */
+const SECONDARIES_FIRST = [
+  change(
+    'transaction/commit.ts',
+    '[rows.slice(0, 1), rows.slice(1)]',
+    '[rows.slice(1), rows.slice(0, 1)]',
+  ),
+];
+
+export const PREWRITING: readonly Mutant[] = [
+  {
+    rule: 'P1',
+    name: 'no-rollback-marker',
+    mistake: 'Rolling back leaves no rollback record.',
+    changes: [
+      change('transaction/resolve-lock.ts', '    rollbackRecord(column, startTimestamp),\n', ''),
+      change(
+        'transaction/prewrite.ts',
+        "  assert(rollback !== undefined, 'above the horizon, a lock that is gone has left a trace');\n",
+        '',
+      ),
+    ],
+  },
+  {
+    rule: 'P1',
+    name: 'prewrite-ignores-marker',
+    mistake: 'A prewrite succeeds although its transaction was rolled back.',
+    changes: [
+      change(
+        'transaction/prewrite.ts',
+        '    { ...placeOf(ROLLBACK, column), from: startTimestamp, to: startTimestamp },\n',
+        '',
+      ),
+    ],
+    knobs: { messages: { duplicate: 0.1, replay: 0.2, pause: 0.02 }, lockTimeToLiveMs: 50 },
+  },
+  {
+    rule: 'P2',
+    name: 'absent-primary-is-rolled-back',
+    mistake:
+      'Secondaries are locked first, and the absent primary of a dead owner gets no rollback record.',
+    changes: [
+      ...SECONDARIES_FIRST,
+      change(
+        'transaction/resolve-lock.ts',
+        "        if (!isOwnerDead(context, lock, askedMs)) return { kind: 'alive' };\n        if (await isGivenUp",
+        "        if (isOwnerDead(context, lock)) return { kind: 'rolled back' };\n        else return { kind: 'alive' };\n        if (await isGivenUp",
+      ),
+    ],
+  },
+  {
+    rule: 'P3',
+    name: 'lock-told-by-address',
+    mistake: "Any lock at the primary's address is taken for the transaction's own.",
+    changes: [
+      ...SECONDARIES_FIRST,
+      change(
+        'transaction/resolve-lock.ts',
+        '    { ...placeOf(LOCK, column), ...own },\n    { ...placeOf(ROLLBACK, column), ...own },',
+        '    placeOf(LOCK, column),\n    { ...placeOf(ROLLBACK, column), ...own },',
+      ),
+      change(
+        'transaction/resolve-lock.ts',
+        '        if (!isPrimary(seen.lock, lock.primary)) {',
+        '        if (lock.startTimestamp < 0) {',
+      ),
+    ],
+  },
+  {
+    rule: 'P5',
+    name: 'markers-among-records',
+    mistake: 'Rollback records are in the write column.',
+    changes: [
+      change(
+        'transaction/columns.ts',
+        "ROLLBACK: CellKind = 'rollback'",
+        "ROLLBACK: Kind = 'write'",
+      ),
+      change(
+        'transaction/columns.ts',
+        "const [operation, data, changed] = text.slice(WIDTH + 1).split(' ');",
+        "const [operation = 'delete', data, changed] = (text || '0000000000000000 delete').slice(WIDTH + 1).split(' ');",
+      ),
+    ],
+  },
+  {
+    rule: 'P6',
+    name: 'foreign-marker-conflicts',
+    mistake: 'The rollback record of any later transaction is taken for a conflict.',
+    changes: [
+      change(
+        'transaction/prewrite.ts',
+        '{ ...placeOf(ROLLBACK, column), from: startTimestamp, to: startTimestamp }',
+        '{ ...placeOf(ROLLBACK, column), from: startTimestamp }',
+      ),
+    ],
+  },
+  {
+    rule: 'P7',
+    name: 'roll-back-primary-only',
+    mistake: 'After a conflict only the primary is rolled back, not everything that was sent.',
+    changes: [
+      change(
+        'transaction/commit.ts',
+        'sent = rows.slice(0, sent.length + next.length);',
+        'sent = rows.slice(0, 1);',
+      ),
+    ],
+  },
+  {
+    rule: 'P8',
+    name: 'own-roll-back-without-marker',
+    mistake: 'A transaction that rolls itself back leaves no rollback record.',
+    changes: [
+      change(
+        'transaction/resolve-lock.ts',
+        'const mutations = writes.flatMap(({ column }) => rollBackMutations(column, startTimestamp));',
+        'const mutations = writes.flatMap(({ column }) => rollBackMutations(column, startTimestamp)).filter((one) => !one.qualifier.endsWith(ROLLBACK));',
+      ),
+    ],
+  },
+  {
+    rule: 'P16',
+    name: 'first-piece-alone',
+    mistake: 'Of a row that is prewritten in pieces, only the first one is locked.',
+    changes: [
+      change(
+        'transaction/prewrite.ts',
+        '  return prewritePieces(context, pieces.slice(1), prewriting);\n',
+        '  return [];\n',
+      ),
+    ],
+    knobs: { checkBytesMax: 1 },
+  },
+];
 
 export const COMMITTING: readonly Mutant[] = [
   {
@@ -9,7 +148,7 @@ export const COMMITTING: readonly Mutant[] = [
     mistake: 'A database that is closed does not wait for its commits in flight.',
     changes: [
       change(
-        'percolator.ts',
+        'database.ts',
         '      () => this.#untilCommitted(),\n',
         '      () => void this.#untilCommitted,\n',
       ),
@@ -29,13 +168,7 @@ export const COMMITTING: readonly Mutant[] = [
     rule: 'P76',
     name: 'callers-bytes-kept',
     mistake: 'A transaction keeps the bytes of its caller, which uses them again.',
-    changes: [
-      change(
-        'bigtable/values.ts',
-        '    return Buffer.from(value);\n',
-        '    return value as Buffer;\n',
-      ),
-    ],
+    changes: [change('bigtable/validate.ts', '    return copyOf(value);\n', '    return value;\n')],
   },
   {
     rule: 'P9',
@@ -43,12 +176,12 @@ export const COMMITTING: readonly Mutant[] = [
     mistake: 'The second phase is unconditional, and erases any lock, not only its own.',
     changes: [
       change(
-        'transaction/roll-forward.ts',
+        'transaction/resolve-lock.ts',
         '  await context.store.checkAndMutateRows(conditionals);\n',
         '  await context.store.mutateRows(\n    conditionals.map(({ table, row, ifFound = [] }) => ({ table, row, mutations: ifFound })),\n  );\n',
       ),
       change(
-        'transaction/roll-forward.ts',
+        'transaction/resolve-lock.ts',
         "{ kind: 'erase', ...placeOf(LOCK, column), from: startTimestamp, to: startTimestamp }",
         "{ kind: 'erase', ...placeOf(LOCK, column), from: 0, to: Number.MAX_SAFE_INTEGER }",
       ),
@@ -60,7 +193,7 @@ export const COMMITTING: readonly Mutant[] = [
     mistake: 'The second phase does not check whether its lock is still there.',
     changes: [
       change(
-        'transaction/roll-forward.ts',
+        'transaction/resolve-lock.ts',
         '  await context.store.checkAndMutateRows(conditionals);\n',
         '  await context.store.mutateRows(\n    conditionals.map(({ table, row, ifFound = [] }) => ({ table, row, mutations: ifFound })),\n  );\n',
       ),
@@ -85,7 +218,7 @@ export const COMMITTING: readonly Mutant[] = [
       ),
       change(
         'transaction/commit.ts',
-        'const commitTimestamp = await nextTimestamp(context, startTimestamp);',
+        'const commitTimestamp = await during(asking, nextTimestamp(context, startTimestamp));',
         'const commitTimestamp = await early;',
       ),
     ],
@@ -119,7 +252,7 @@ export const COMMITTING: readonly Mutant[] = [
     mistake: 'A commit that got no answer is reported as failed.',
     changes: [
       change(
-        'transaction/commit-primary.ts',
+        'transaction/commit.ts',
         '  context.counters.unknown++;\n',
         '  throw rolledBack(context, primary);\n',
       ),
@@ -131,12 +264,7 @@ export const COMMITTING: readonly Mutant[] = [
     mistake: 'A commit that got no answer is cleaned up.',
     changes: [
       change(
-        'transaction/commit-primary.ts',
-        'import { quietly, ',
-        'import { quietly, rollBackOwn, ',
-      ),
-      change(
-        'transaction/commit-primary.ts',
+        'transaction/commit.ts',
         '    else if (isSent) told.isInDoubt = true;\n',
         '    else if (isSent) {\n      await rollBackOwn(context, prewritten.rows.slice(0, 1), prewritten.startTimestamp);\n      throw rolledBack(context, prewritten.primary);\n    }\n',
       ),
@@ -149,7 +277,7 @@ export const COMMITTING: readonly Mutant[] = [
       'A commit that was refused each time is rolled back, although a copy has committed it.',
     changes: [
       change(
-        'transaction/roll-back.ts',
+        'transaction/resolve-lock.ts',
         '  return context.store.checkAndMutateRow({ table, row, anyOf: [own], ifFound, essential: true });\n',
         '  void own;\n  await context.store.mutateRows([{ table, row, mutations: ifFound }]);\n  return true;\n',
       ),
@@ -166,7 +294,7 @@ export const COMMITTING: readonly Mutant[] = [
     mistake: 'A commit that is sent again and finds no lock concludes that it was rolled back.',
     changes: [
       change(
-        'transaction/commit-primary.ts',
+        'transaction/commit.ts',
         "    if (seen?.kind === 'committed') return seen.record.commitTimestamp;\n",
         "    if (seen?.kind === 'committed') throw rolledBack(context, primary);\n",
       ),
@@ -190,7 +318,7 @@ export const COMMITTING: readonly Mutant[] = [
     mistake: 'The primary is looked up in the table of the lock that names it.',
     changes: [
       change(
-        'transaction/locks/resolve-lock.ts',
+        'transaction/resolve-lock.ts',
         'const outcome = await settleTransaction(context, lock);',
         'const outcome = await settleTransaction(context, { ...lock, primary: { ...lock.primary, table: cell.table } });',
       ),
@@ -203,7 +331,7 @@ export const COMMITTING: readonly Mutant[] = [
       'In the row of the primary only the primary is committed; the other cells keep their locks.',
     changes: [
       change(
-        'transaction/commit-primary.ts',
+        'transaction/commit.ts',
         '  const ifFound = writes.flatMap((write) =>\n    commitMutations(write, startTimestamp, commitTimestamp),\n  );\n',
         '  const ifFound = writes.slice(0, 1).flatMap((write) =>\n    commitMutations(write, startTimestamp, commitTimestamp),\n  );\n',
       ),
@@ -215,7 +343,7 @@ export const COMMITTING: readonly Mutant[] = [
     mistake: 'A delete erases the versions instead of writing a record.',
     changes: [
       change(
-        'transaction/roll-forward.ts',
+        'transaction/resolve-lock.ts',
         '  const value = encodeWriteRecord(startTimestamp, operation, touched);\n  return [\n',
         "  const value = encodeWriteRecord(startTimestamp, operation, touched);\n  if (operation === 'delete') {\n    return [\n      { kind: 'erase', ...placeOf(WRITE, column), from: 0, to: commitTimestamp },\n      { kind: 'erase', ...placeOf(LOCK, column), from: startTimestamp, to: startTimestamp },\n    ];\n  }\n  return [\n",
       ),
@@ -240,7 +368,7 @@ export const COMMITTING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/transaction.ts',
-        '      return commit(this.#context, {\n        ...this.#held,\n        rows: this.#writes.byRow(),\n        weak: this.#weak,\n        cause: this.#cause,\n      });\n',
+        '      return commit(this.#context, {\n        ...this.#held,\n        rows: this.#writes.byRow(),\n        weak: this.#weak,\n        cause: this.#cause,\n        trace: this.#trace,\n      });\n',
         "      const request = { ...this.#held, rows: this.#writes.byRow(), weak: this.#weak, cause: this.#cause };\n      try {\n        return await commit(this.#context, request);\n      } catch (error) {\n        if (!(error instanceof PercolatorError) || error.code !== 'WRITE_CONFLICT') throw error;\n        return commit(this.#context, { ...request, startTimestamp: await this.#context.oracle.next() });\n      }\n",
       ),
     ],
@@ -251,7 +379,7 @@ export const COMMITTING: readonly Mutant[] = [
     mistake: 'The primary is committed without a check that its lock is still there.',
     changes: [
       change(
-        'transaction/commit-primary.ts',
+        'transaction/commit.ts',
         '    return await context.store.checkAndMutateRow(commitMessage(prewritten));\n',
         '    const { table, row, ifFound = [] } = commitMessage(prewritten);\n    await context.store.mutateRows([{ table, row, mutations: ifFound }]);\n    return true;\n',
       ),
@@ -260,10 +388,11 @@ export const COMMITTING: readonly Mutant[] = [
   {
     rule: 'P61',
     name: 'marks-sent-once',
-    mistake: 'A commit that is sent again, because its group was lost, is sent without its marks.',
+    mistake:
+      'A commit that is sent again, because its group was lost, is sent without its notifications.',
     changes: [
       change(
-        'transaction/commit-primary.ts',
+        'transaction/commit.ts',
         '    if (attempt > 1 && unanswered.length > 0) await context.store.mutateRows(unanswered);\n',
         '',
       ),

@@ -10,7 +10,7 @@ const EMBEDDED_STORE = 'bigtable/embedded/embedded.ts';
 const HINT = 'bigtable/embedded/hint.ts';
 const INDEX = 'bigtable/embedded/sorted-index.ts';
 const LOG = 'bigtable/embedded/log.ts';
-const OWNERSHIP = 'bigtable/embedded/ownership.ts';
+const OWNERSHIP = 'bigtable/embedded/folder.ts';
 const RESERVE = 'bigtable/embedded/reserve.ts';
 const ROWS = 'bigtable/embedded/row-store.ts';
 
@@ -135,7 +135,7 @@ const FULL: readonly Mutant[] = [
       'A store on a full disk cannot be opened, as the room is not used to write what it must.',
     changes: [
       change(
-        'bigtable/embedded/open-on-disk.ts',
+        'bigtable/embedded/open-embedded.ts',
         'await reserve.use(() => rows.restore(pagesOf(last)));',
         'await rows.restore(pagesOf(last));',
       ),
@@ -145,7 +145,7 @@ const FULL: readonly Mutant[] = [
   },
 ];
 
-const LOOK_AFTER_SYNC = '      this.ownership.look(); // After the sync: see ownership.ts.\n';
+const LOOK_AFTER_SYNC = '      this.ownership.look(); // After the sync: see folder.ts.\n';
 
 const DISPLACED: readonly Mutant[] = [
   {
@@ -199,7 +199,7 @@ const DISPLACED: readonly Mutant[] = [
       'A file that the owner before has just made is still there when the next group is written.',
     changes: [
       change(
-        'bigtable/embedded/open-on-disk.ts',
+        'bigtable/embedded/open-embedded.ts',
         'leftovers.filter(isUnfinished)) disk.remove(name)',
         'leftovers.filter(isUnfinished)) void name',
       ),

@@ -9,16 +9,13 @@ const CALLS = 'bigtable/hbase/calls.ts';
 const FAILURES = 'bigtable/hbase/failures.ts';
 const SERVERS = 'bigtable/hbase/servers.ts';
 
-/**
- * A server stands still when an answer has left it, and the answer takes longer than the session:
- * when the answer arrives, it proves something long past, and another answer may arrive with it.
- */
-const SLOW_ANSWERS: Partial<HBaseKnobs> = {
+/** Servers are cut off, and go on to answer clients. */
+const CUT_OFF: Partial<HBaseKnobs> = { events: { cutOff: 0.5 }, openMsMax: 50, delayMsMax: 20 };
+
+/** Servers stand still until their session ends, and go on to answer clients. */
+const STANDING: Partial<HBaseKnobs> = {
   events: {},
-  calls: { pauseAfterAnswer: 0.02 },
   moveInBatch: 0,
-  delayMsMax: 1,
-  pauseMsMax: 3500,
   noticeMsMax: 2000,
   openMsMax: 50,
 };
@@ -61,20 +58,22 @@ const STALE: readonly Mutant[] = [
       ),
     ],
     world: 'hbase',
+    // A proof arrives so late that its server has lost its regions, and answers with it.
+    cluster: { ...STANDING, calls: { pauseAfterAnswer: 0.04 }, delayMsMax: 1, pauseMsMax: 3500 },
   },
   {
     rule: 'P64',
-    name: 'read-proves-from-its-arrival',
-    mistake: 'A read that needed no proof counts as a proof of the moment of its answer.',
+    name: 'answers-prove-forever',
+    mistake: 'Answers prove one another without end, also those of a server that is cut off.',
     changes: [
       change(
         SERVERS,
-        '      proof.owned = later(proof.owned, sent);\n      return;\n',
-        '      proof.owned = later(proof.owned, momentOf(this.#options.clock));\n      return;\n',
+        '    if (this.isProven(address)) return;\n',
+        '    if (this.isProven(address)) {\n      proof.owned = momentOf(this.#options.clock);\n      return;\n    }\n',
       ),
     ],
     world: 'hbase',
-    cluster: SLOW_ANSWERS,
+    cluster: CUT_OFF,
   },
   {
     rule: 'P64',
@@ -88,7 +87,8 @@ const STALE: readonly Mutant[] = [
       ),
     ],
     world: 'hbase',
-    cluster: { ...SLOW_ANSWERS, calls: { pauseAfterAnswer: 0.06 } },
+    // A server stands still between a proof and its answer, and then answers reads first.
+    cluster: { ...STANDING, calls: { pauseBeforeAnswer: 0.05 }, delayMsMax: 20, pauseMsMax: 6000 },
   },
   {
     rule: 'P64',
@@ -123,11 +123,12 @@ const STALE: readonly Mutant[] = [
     changes: [
       change(
         CALLS,
-        '        await this.#confirm(region, sent, { row: inRegion(region), family });\n',
-        '        void [sent, family, inRegion];\n',
+        '        await this.#confirm(region, { row: inRegion(region), family });\n',
+        '        void [family, inRegion];\n',
       ),
     ],
     world: 'hbase',
+    cluster: CUT_OFF,
   },
 ];
 
@@ -243,8 +244,8 @@ const LATE: readonly Mutant[] = [
       ),
     ],
     world: 'hbase',
-    // Servers that answer with what they had are common, and so are stops of clients.
-    cluster: { pauseMsMax: 9000, noticeMsMax: 2000, openMsMax: 50 },
+    // Servers that answer with what they had are common, and so are rests, in which clients stop.
+    cluster: { ...CUT_OFF, calls: { busy: 0.2 }, stopInRest: 0.3, moveInBatch: 0 },
   },
   {
     rule: 'P66',

@@ -1,7 +1,6 @@
-/** One thread of hunts.ts: hunts each mutant that it is sent, and posts what has caught it. */
+/** One thread of `huntAll`: hunts each mutant that it is sent, and posts what has caught it. */
 import { parentPort } from 'node:worker_threads';
-import { hunt } from './hunt.ts';
-import type { Hunt } from './hunts.ts';
+import { hunt, type Hunt } from './hunt.ts';
 import { MUTANTS } from './mutants.ts';
 
 // Conflicts are errors, too, and no code reads their stack traces.

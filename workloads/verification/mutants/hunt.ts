@@ -1,12 +1,17 @@
 /**
- * Hunts a mutant: simulated runs on the engine with its mistake in it, seed after seed, until a
- * judge convicts it. A seed counts only if the unchanged engine passes it.
+ * Hunts mutants: simulated runs on the engine with a mistake in it, seed after seed, until a judge
+ * convicts it. A seed counts only if the unchanged engine passes it.
+ *
+ *     huntAll ─▶ threads (hunt-thread.ts) ─▶ hunt, one mutant after the other ─▶ breed
  */
-import { createRandom } from '../../../engine/base/index.ts';
-import { breed, type Worlds } from './breed.ts';
-import type { Mutant } from './mutant.ts';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { registerHooks } from 'node:module';
+import { Worker } from 'node:worker_threads';
+import { assert, createRandom } from '../../../engine/base/index.ts';
+import { type Mutant, mutate } from './mutant.ts';
 import * as worlds from './worlds.ts';
-import { type Plan, planOf, type Result } from './worlds.ts';
+import { type SimulationPlan, planOf, type Result } from './worlds.ts';
 
 export interface Catch {
   /** The claim that convicted it: `snapshot isolation: stale read`. */
@@ -32,7 +37,15 @@ export async function hunt(mutant: Mutant, seeds: Iterable<number>): Promise<Cat
 }
 
 async function violationsOf(
-  { simulate, simulateDisk, simulateOwners, simulateStore, runHBase, runSharedStore }: Worlds,
+  {
+    simulate,
+    simulateDisk,
+    simulateOwners,
+    simulateStore,
+    runHBase,
+    runServices,
+    runSharedStore,
+  }: Worlds,
   mutant: Mutant,
   seed: number,
 ): Promise<Result['violations']> {
@@ -42,6 +55,7 @@ async function violationsOf(
     disk: () => simulateDisk(seed, mutant.disk),
     'shared store': () => runSharedStore(seed, mutant.sockets),
     'hbase on sockets': () => runHBase(seed, mutant.sockets),
+    services: () => runServices(seed),
     owners: () => simulateOwners(seed, mutant.owners),
   }[mutant.world ?? 'engine'];
   return (await run()).violations;
@@ -50,7 +64,7 @@ async function violationsOf(
 /** A mutant with a load of its own meets only the faults that it favours. */
 const NO_FAULTS = { messages: {}, groups: {}, events: {} };
 
-function planFor({ knobs: overrides = {}, load }: Mutant, seed: number): Plan {
+function planFor({ knobs: overrides = {}, load }: Mutant, seed: number): SimulationPlan {
   const plan = planOf(seed);
   // Not drawn, as when most seeds were found; a mutant may ask for it.
   const drawn = { ...plan.knobs, checkBytesMax: undefined };
@@ -60,4 +74,168 @@ function planFor({ knobs: overrides = {}, load }: Mutant, seed: number): Plan {
   const events = { ...knobs.events, ...overrides.events };
   const processes = load?.(createRandom(seed).fork('load')) ?? plan.processes;
   return { ...plan, processes, knobs: { ...knobs, ...overrides, messages, groups, events } };
+}
+
+/** The task of a thread. */
+export interface Hunt {
+  readonly name: string;
+  readonly seeds: readonly number[];
+}
+
+export interface Hunted {
+  readonly mutant: Mutant;
+  /** Undefined if no seed caught the mutant. */
+  readonly caught: Catch | undefined;
+}
+
+export interface HuntOptions {
+  /** The seeds for each mutant, in the order in which they are tried. */
+  seedsOf(mutant: Mutant): readonly number[];
+  /** The number of threads. */
+  readonly jobs: number;
+  readonly signal?: AbortSignal | undefined;
+  /** Called when a hunt ends, with the number of those that have ended. */
+  readonly onHunted?: ((done: number, result: Hunted) => void) | undefined;
+}
+
+/**
+ * In the order of `mutants`, without those that were left when `signal` aborted. If a hunt cannot
+ * be made, rejects with its error, and no other hunt begins.
+ */
+export async function huntAll(
+  mutants: readonly Mutant[],
+  options: HuntOptions,
+): Promise<readonly Hunted[]> {
+  const waiting = [...mutants];
+  const hunted = new Map<string, Hunted>();
+  async function work(): Promise<void> {
+    const thread = new Worker(new URL('hunt-thread.ts', import.meta.url));
+    try {
+      for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
+        const request = { name: mutant.name, seeds: options.seedsOf(mutant) };
+        const answer = await ask(thread, request, options.signal);
+        if (answer === 'interrupted') break;
+        const result = { mutant, ...answer };
+        hunted.set(mutant.name, result);
+        options.onHunted?.(hunted.size, result);
+      }
+    } catch (error) {
+      waiting.length = 0;
+      throw error;
+    } finally {
+      await thread.terminate();
+    }
+  }
+  await Promise.all(Array.from({ length: Math.min(options.jobs, mutants.length) }, work));
+  return mutants.flatMap(({ name }) => hunted.get(name) ?? []);
+}
+
+async function ask(
+  thread: Worker,
+  request: Hunt,
+  signal: AbortSignal | undefined,
+): Promise<Pick<Hunted, 'caught'> | 'interrupted'> {
+  // Rejects with the thread's error.
+  const answered = once(thread, 'message', { ...(signal && { signal }) });
+  thread.postMessage(request);
+  try {
+    const [caught] = (await answered) as [Catch | undefined];
+    return { caught };
+  } catch (error) {
+    if (signal?.aborted === true) return 'interrupted';
+    throw error;
+  }
+}
+
+/*
+ * Loads the engine with a mutant's mistake in it, next to the unchanged engine.
+ *
+ *     import('.../mutants/worlds.ts?mutant=no-rollback-marker')
+ *       └─▶ every import below it that leads to the mistake has the same suffix
+ *             └─▶ Node takes them for other modules, and loads them again, through `mutate`
+ *
+ * Files that do not lead to the mistake are shared with the unchanged engine, which saves half of
+ * the time: what is loaded again is also compiled again.
+ */
+
+const ENGINE = new URL('../../../engine/', import.meta.url).href;
+const VERIFICATION = new URL('../', import.meta.url).href;
+const SUFFIX = 'mutant';
+
+type Worlds = typeof worlds;
+
+const known = new Map<string, Mutant>();
+/** For each mutant: whether a file leads to its mistake, as far as that is known. */
+const affected = new Map<string, Map<string, boolean>>();
+/** What each file imports, apart from types. */
+const imports = new Map<string, readonly string[]>();
+
+/** The worlds of an engine with the mistake. The rest of the process is unaffected. */
+function breed(mutant: Mutant): Promise<Worlds> {
+  return importWith<Worlds>(mutant, new URL('./worlds.ts', import.meta.url));
+}
+
+/** A module of the verification, on an engine with the mistake. */
+export async function importWith<Module>(mutant: Mutant, module: URL): Promise<Module> {
+  if (known.size === 0) registerHooks({ resolve, load });
+  known.set(mutant.name, mutant);
+  const files = mutant.changes.map(({ file }) => [new URL(file, ENGINE).href, true] as const);
+  affected.set(mutant.name, new Map(files));
+  const url = new URL(module);
+  url.searchParams.set(SUFFIX, mutant.name);
+  return (await import(url.href)) as Module;
+}
+
+type Hooks = Parameters<typeof registerHooks>[0];
+
+const resolve: NonNullable<Hooks['resolve']> = (specifier, context, nextResolve) => {
+  const resolved = nextResolve(specifier, context);
+  const name = mutantOf(context.parentURL);
+  if (name === undefined || !isAffected(resolved.url, affected.get(name))) return resolved;
+  const url = new URL(resolved.url);
+  url.searchParams.set(SUFFIX, name);
+  return { ...resolved, url: url.href };
+};
+
+const load: NonNullable<Hooks['load']> = (url, context, nextLoad) => {
+  const loaded = nextLoad(url, context);
+  const name = mutantOf(url);
+  const mutant = name === undefined ? undefined : known.get(name);
+  if (mutant === undefined || loaded.source === undefined) return loaded;
+  if (!url.startsWith(ENGINE)) return loaded;
+  const file = url.slice(ENGINE.length, url.indexOf('?'));
+  assert(loaded.source !== null, 'a file of the engine has a text');
+  const text =
+    typeof loaded.source === 'string' ? loaded.source : new TextDecoder().decode(loaded.source);
+  return { ...loaded, source: mutate(mutant, file, text) };
+};
+
+function isAffected(url: string, answers = new Map<string, boolean>()): boolean {
+  if (!isLoadedAnew(url)) return false;
+  const answer = answers.get(url) ?? importsOf(url).some((one) => isAffected(one, answers));
+  answers.set(url, answer);
+  return answer;
+}
+
+function importsOf(url: string): readonly string[] {
+  const found = imports.get(url) ?? readImports(url);
+  imports.set(url, found);
+  return found;
+}
+
+function readImports(url: string): readonly string[] {
+  const text = readFileSync(new URL(url), 'utf8');
+  return [...text.matchAll(/^(?:import|export) (?!type )[^;]*? from '([^']+)';/gm)]
+    .map(([, specifier = '']) => specifier)
+    .filter((specifier) => specifier.startsWith('.') || specifier.startsWith('#'))
+    .map((one) => (one.startsWith('#') ? import.meta.resolve(one) : new URL(one, url).href));
+}
+
+function isLoadedAnew(url: string): boolean {
+  return url.startsWith(ENGINE) || url.startsWith(VERIFICATION);
+}
+
+function mutantOf(url: string | undefined): string | undefined {
+  if (url === undefined || !isLoadedAnew(url)) return undefined;
+  return new URL(url).searchParams.get(SUFFIX) ?? undefined;
 }

@@ -15,11 +15,21 @@ import {
   jobsOption,
   runExperiment,
   type Sizes,
+  textList,
+  verdictOf,
 } from '#harness';
-import { textList } from '#harness';
-import { UsageError } from '#results';
-import { findingsOf } from './findings.ts';
-import { huntAll, type Hunted, knownSeedsOf, type Mutant, MUTANTS, QUICKEST } from './index.ts';
+import {
+  column,
+  type FindingsParts,
+  pair,
+  type ResultTable,
+  resultTable,
+  UsageError,
+} from '#results';
+import { GALLERY } from '../explorer/gallery/index.ts';
+import { huntAll, type Hunted } from './hunt.ts';
+import type { Mutant } from './mutant.ts';
+import { knownSeedsOf, MUTANTS, QUICKEST, WITHOUT_MUTANT } from './mutants.ts';
 
 const QUICKEST_FILE = new URL('./quickest.json', import.meta.url);
 /** Guesses, for the plan: to load a mutant, to simulate a run, and the runs until a conviction. */
@@ -126,4 +136,63 @@ async function update(hunted: readonly Hunted[]): Promise<void> {
     if (seed !== undefined) seeds[name] = seed;
   }
   await writeFile(QUICKEST_FILE, `${JSON.stringify(seeds, null, 2)}\n`);
+}
+
+/** @param mutants those that were to be hunted */
+function findingsOf(hunted: readonly Hunted[], mutants: readonly Mutant[]): FindingsParts {
+  const escaped = hunted.filter(({ caught }) => caught === undefined);
+  return {
+    headline: `The judges convicted ${hunted.length - escaped.length} of ${counted(hunted.length, 'mutants')}.`,
+    check: verdictOf({
+      unit: 'mutants',
+      planned: mutants.length,
+      done: hunted.length,
+      fault: 'got away',
+      found: escaped.map(({ mutant }) => mutant.name),
+    }),
+    tables: [
+      mutantTable(hunted),
+      ...(mutants.length === MUTANTS.length ? [rulesWithoutMutant()] : []),
+    ],
+    charts: [],
+    targets: [],
+  };
+}
+
+function mutantTable(hunted: readonly Hunted[]): ResultTable {
+  return resultTable(
+    {
+      name: 'mutants',
+      title: 'Mistakes put back, and the judge that convicted each',
+      caption:
+        'Runs until the conviction, and its seed, which the unchanged engine passes. The explorer shows ' +
+        'some step by step: `./run.sh explore --link` with the name in the last column.',
+    },
+    hunted,
+    [
+      column('rule', ({ mutant }) => mutant.rule),
+      column('mutant', ({ mutant }) => mutant.name),
+      column('convicted of', ({ caught }) => caught?.claim ?? 'GOT AWAY'),
+      column('runs', ({ caught }) => caught?.runs ?? null),
+      column('seed', ({ caught }) => caught?.seed ?? null),
+      column('explore --link', ({ mutant }) => storyOf(mutant)),
+    ],
+  );
+}
+
+/** The first entry of the explorer's gallery that shows the mutant; null if none does. */
+function storyOf(mutant: Mutant): string | null {
+  return GALLERY.find((entry) => entry.mutant === mutant.name)?.name ?? null;
+}
+
+function rulesWithoutMutant(): ResultTable {
+  return resultTable(
+    {
+      name: 'rules-without-mutant',
+      title: 'Rules without a mutant',
+      caption: 'Rules of engine/protocol.md that no change of the simulated engine can break.',
+    },
+    Object.entries(WITHOUT_MUTANT),
+    pair('rule', 'reason'),
+  );
 }

@@ -16,7 +16,7 @@ import type {
   SocketKnobs,
 } from './worlds.ts';
 
-export interface Change {
+export interface TextChange {
   /** The path below `engine/`. */
   readonly file: string;
   /** Text that occurs exactly once in the file. */
@@ -31,14 +31,22 @@ export interface Mutant {
   readonly name: string;
   /** The mistake, in one sentence. */
   readonly mistake: string;
-  readonly changes: readonly Change[];
+  readonly changes: readonly TextChange[];
   /**
    * What is simulated. Default: the engine, on the model store. `hbase`: the HBase client alone, on
    * a simulated cluster. `disk`: the embedded store alone, on a simulated disk. `owners`: the same,
    * with owners that lose it. `shared store` and `hbase on sockets`: the processes of a shared
-   * store, and the HBase client, on real sockets.
+   * store, and the HBase client, on real sockets. `services`: oracles and lock services, on real
+   * sockets, too.
    */
-  readonly world?: 'hbase' | 'disk' | 'owners' | 'shared store' | 'hbase on sockets' | undefined;
+  readonly world?:
+    | 'hbase'
+    | 'disk'
+    | 'owners'
+    | 'shared store'
+    | 'hbase on sockets'
+    | 'services'
+    | undefined;
   /**
    * Knobs under which a mistake that needs a rare coincidence shows sooner. Default: those of the
    * seed.
@@ -72,6 +80,6 @@ export function mutate(mutant: Mutant, file: string, text: string): string {
     }, text);
 }
 
-export function change(file: string, find: string, replace: string): Change {
+export function change(file: string, find: string, replace: string): TextChange {
   return { file, find, replace };
 }

@@ -9,13 +9,13 @@ export const NOTIFYING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/commit.ts',
-        '    if (marks.length > 0) await (mayFollow ? send(context, marks) : notify(context, marks));\n',
+        "      await (mayFollow\n        ? send(context, notifications)\n        : during(trace?.step('notify'), notify(context, notifications)));\n",
         '',
       ),
       change(
         'transaction/commit.ts',
-        '    finish(context, rows.slice(1), startTimestamp, committedAt);\n',
-        '    finish(context, rows.slice(1), startTimestamp, committedAt);\n    if (prewritten.marks.length > 0) await notify(context, prewritten.marks).catch(() => {});\n',
+        '    finish(context, plan, committedAt);\n',
+        '    finish(context, plan, committedAt);\n    if (prewritten.notifications.length > 0) await notify(context, prewritten.notifications).catch(() => {});\n',
       ),
     ],
   },
@@ -26,8 +26,8 @@ export const NOTIFYING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/commit.ts',
-        'const marks = notificationMutations(strong, weak, { commitTimestamp, cause });',
-        'const marks = notificationMutations(strong, weak, { commitTimestamp: startTimestamp, cause });',
+        'const notifications = notificationMutations(strong, weak, { commitTimestamp, cause });',
+        'const notifications = notificationMutations(strong, weak, { commitTimestamp: startTimestamp, cause });',
       ),
     ],
   },
@@ -46,7 +46,7 @@ export const NOTIFYING: readonly Mutant[] = [
   {
     rule: 'P41',
     name: 'weak-mark-cleared-up-to-the-commit',
-    mistake: "A run for a weak mark clears what was marked until the run's commit.",
+    mistake: "A run for a weak notification clears what was notified until the run's commit.",
     changes: [
       change(
         'observer/run-observer.ts',
@@ -58,7 +58,7 @@ export const NOTIFYING: readonly Mutant[] = [
   {
     rule: 'P83',
     name: 'cause-not-handed-on',
-    mistake: 'What a run marks does not say that the run has caused it.',
+    mistake: 'What a run notifies does not say that the run has caused it.',
     changes: [
       change(
         'observer/run-observer.ts',
@@ -141,8 +141,9 @@ export const NOTIFYING: readonly Mutant[] = [
   {
     rule: 'P63',
     name: 'tombstone-over-the-next-parking',
-    mistake: 'A replay erases the entry of a parked cell up to the timestamp of its new mark.',
-    changes: [change('observer/parking.ts', 'to: timestamp - 1 }', 'to: timestamp }')],
+    mistake:
+      'A replay erases the entry of a parked cell up to the timestamp of its new notification.',
+    changes: [change('observer/failures.ts', 'to: timestamp - 1 }', 'to: timestamp }')],
     knobs: { tombstones: true, failuresMax: 1 },
   },
   {
@@ -157,13 +158,13 @@ export const NOTIFYING: readonly Mutant[] = [
       ),
       change(
         'transaction/commit.ts',
-        'const marks = notificationMutations(strong, weak, { commitTimestamp, cause });',
-        'const marks = notificationMutations(strong, [], { commitTimestamp, cause });',
+        'const notifications = notificationMutations(strong, weak, { commitTimestamp, cause });',
+        'const notifications = notificationMutations(strong, [], { commitTimestamp, cause });',
       ),
       change(
         'transaction/commit.ts',
-        'if (prewritten.marks.length > 0) tellWorkers(context, prewritten);',
-        'if (prewritten.marks.length > 0) tellWorkers(context, { ...prewritten, weak: [] });',
+        'if (prewritten.notifications.length > 0) tellWorkers(context, prewritten);',
+        'if (prewritten.notifications.length > 0) tellWorkers(context, { ...prewritten, weak: [] });',
       ),
     ],
   },
@@ -198,7 +199,7 @@ export const NOTIFYING: readonly Mutant[] = [
     changes: [
       change(
         'observer/run-observer.ts',
-        '    const transaction = await begin(context, { kind: `observer ${observer.name}` });\n',
+        '    const transaction = await begin(context, { kind }, traceOf(context, kind, { cell, observer }));\n',
         '    const transaction = POOL.get(context) ?? (await begin(context));\n    POOL.set(context, await begin(context));\n',
       ),
       change(
@@ -223,7 +224,7 @@ export const NOTIFYING: readonly Mutant[] = [
   {
     rule: 'P49',
     name: 'scan-lock-never-ends',
-    mistake: 'The lock of a scanner that died, or whose release was lost, stays for ever.',
+    mistake: 'The lock of a scanner that died, or whose release was lost, stays forever.',
     changes: [
       change(
         'lock-service/range-locks.ts',
@@ -249,7 +250,7 @@ export const NOTIFYING: readonly Mutant[] = [
   {
     rule: 'P57',
     name: 'second-observed-cell-unmarked',
-    mistake: 'A transaction that changes several observed cells marks only the first of them.',
+    mistake: 'A transaction that changes several observed cells notifies only the first of them.',
     changes: [
       change(
         'transaction/notifications.ts',

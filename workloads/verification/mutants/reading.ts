@@ -1,6 +1,7 @@
 /**
  * Mistakes in reading, resolving locks and judging whether owners are alive: P19 to P29, without
- * P26 (in committing.ts), P33, P79 and P80.
+ * P26 (in committing.ts), P33, P79 and P80; and in batching and reading ahead (section 2.5), P11,
+ * P19, P20, P31 and P40.
  */
 import { change, type Mutant } from './mutant.ts';
 
@@ -87,7 +88,7 @@ export const READING: readonly Mutant[] = [
     mistake: 'A transaction that lost tries again at once.',
     changes: [
       change(
-        'transaction/backoff.ts',
+        'transaction/context.ts',
         '  return ceiling * random.fraction();',
         '  return ceiling * random.fraction() * 0;',
       ),
@@ -99,7 +100,7 @@ export const READING: readonly Mutant[] = [
     mistake: "A lock's age is the difference between its writer's wall clock and the reader's.",
     changes: [
       change(
-        'transaction/locks/lock-watch.ts',
+        'transaction/locks.ts',
         'return askedMs - sighting.sinceMs >= lock.timeToLiveMs;',
         'return sighting !== undefined && clock.wallMs() - lock.wallMs >= lock.timeToLiveMs;',
       ),
@@ -112,7 +113,7 @@ export const READING: readonly Mutant[] = [
       "A lock's age is counted until the read of it is answered, not until that read is sent.",
     changes: [
       change(
-        'transaction/locks/lock-watch.ts',
+        'transaction/locks.ts',
         'return askedMs - sighting.sinceMs >= lock.timeToLiveMs;',
         'return clock.monotonicMs() - sighting.sinceMs >= lock.timeToLiveMs;',
       ),
@@ -146,9 +147,7 @@ export const READING: readonly Mutant[] = [
     rule: 'P25',
     name: 'no-heartbeat',
     mistake: 'Owners do not renew their locks.',
-    changes: [
-      change('transaction/locks/heartbeat.ts', 'if (!running) void beatAll();', 'void beatAll;'),
-    ],
+    changes: [change('transaction/locks.ts', 'if (!running) void beatAll();', 'void beatAll;')],
   },
   {
     rule: 'P25',
@@ -174,7 +173,7 @@ export const READING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/context.ts',
-        'createHeartbeats(direct, clock)',
+        'createHeartbeats(unbatchedStore, clock)',
         'createHeartbeats(services.store, clock)',
       ),
     ],
@@ -190,7 +189,7 @@ export const READING: readonly Mutant[] = [
       'A reader that finds the owner of a primary dead erases the lock without a second look.',
     changes: [
       change(
-        'transaction/locks/resolve-lock.ts',
+        'transaction/resolve-lock.ts',
         '        await rollBackCell(context, lock.primary, lock.startTimestamp);\n        break;\n',
         "        await rollBackCell(context, lock.primary, lock.startTimestamp);\n        return { kind: 'rolled back' };\n",
       ),
@@ -202,12 +201,12 @@ export const READING: readonly Mutant[] = [
     mistake: 'A process remembers that a lock was there, and acts on it later.',
     changes: [
       change(
-        'transaction/locks/resolve-lock.ts',
+        'transaction/resolve-lock.ts',
         '    const seen = await lookAtPrimary(context, lock);\n',
         '    const known = SEEN.get(context) ?? new Map<number, Sight>();\n    SEEN.set(context, known);\n    const seen = known.get(lock.startTimestamp) ?? (await lookAtPrimary(context, lock));\n    known.set(lock.startTimestamp, seen);\n',
       ),
       change(
-        'transaction/locks/resolve-lock.ts',
+        'transaction/resolve-lock.ts',
         'type Sight =\n',
         'const SEEN = new WeakMap<Context, Map<number, Sight>>();\n\ntype Sight =\n',
       ),
@@ -219,7 +218,7 @@ export const READING: readonly Mutant[] = [
     mistake: 'A process does not know its own dead attempts, and waits for them.',
     changes: [
       change(
-        'transaction/locks/resolve-lock.ts',
+        'transaction/resolve-lock.ts',
         '  if (lock.owner === context.liveness.self) return !context.committing.has(lock.startTimestamp);\n',
         '',
       ),
@@ -231,10 +230,139 @@ export const READING: readonly Mutant[] = [
     mistake: 'Rolling back leaves the data.',
     changes: [
       change(
-        'transaction/roll-back.ts',
+        'transaction/resolve-lock.ts',
         '  if (!isAcknowledgment(column)) mutations.push({ ...own, ...placeOf(DATA, column) });\n',
         '  void [isAcknowledgment, DATA];\n',
       ),
+    ],
+  },
+];
+
+/**
+ * Notifications are lost on the way, so the outcome depends on what their commit assumes about
+ * them.
+ */
+const LOSING_MARKS = {
+  messages: { loseRequest: 0.03, crashBefore: 0.004 },
+  batching: { delayMs: 5, rowsMax: 256, inFlightMax: 8 },
+} as const;
+
+export const BATCHING: readonly Mutant[] = [
+  {
+    rule: 'P20',
+    name: 'hidden-version-taken-for-none',
+    mistake: 'A version for which a merged read had no room is taken for absent.',
+    changes: [
+      change(
+        'bigtable/batching/kinds.ts',
+        '    if (mayHide(found, filter)) return null;\n',
+        '    void mayHide;\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P11',
+    name: 'failed-batch-taken-for-done',
+    mistake: 'The callers of a batch that applied in part hear that all of it was applied.',
+    changes: [
+      change(
+        'bigtable/batching/kinds.ts',
+        "      return requests.map(() => ({ status: 'rejected', reason: own }));\n",
+        "      void own;\n      return requests.map(() => ({ status: 'fulfilled', value: undefined }));\n",
+      ),
+    ],
+    knobs: LOSING_MARKS,
+  },
+  {
+    rule: 'P11',
+    name: 'lost-answer-in-batch-taken-for-yes',
+    mistake: 'In a batch, a conditional mutation without an answer is taken for applied.',
+    changes: [
+      change(
+        'bigtable/batching/kinds.ts',
+        "  return { status: 'rejected', reason };\n}\n\nconst REFUSALS",
+        "  return reason.message === '' ? { status: 'rejected', reason } : { status: 'fulfilled', value: false };\n}\n\nconst REFUSALS",
+      ),
+    ],
+  },
+  {
+    rule: 'P40',
+    name: 'lanes-said-to-keep-order',
+    mistake:
+      'Lanes overtake one another, and the notifications of a commit are sent as if they did not.',
+    changes: [
+      change(
+        'bigtable/batching/batching.ts',
+        '{ ...store.manifest, ordered: false, batches: true }',
+        '{ ...store.manifest, ordered: true, batches: true }',
+      ),
+    ],
+    knobs: LOSING_MARKS,
+  },
+  {
+    rule: 'P31',
+    name: 'kept-before-it-was-validated',
+    mistake: 'The cells of a grouped read are kept, and then it is asked whether they are stale.',
+    changes: [
+      change(
+        'transaction/reads.ts',
+        '    await validateRead(this.#context, this.#held);\n    targets.forEach(',
+        '    targets.forEach(',
+      ),
+      change(
+        'transaction/reads.ts',
+        '      this.#keep(target, one);\n    });\n',
+        '      this.#keep(target, one);\n    });\n    await validateRead(this.#context, this.#held);\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P31',
+    name: 'single-read-kept-before-it-was-validated',
+    mistake: 'The cells of one row are kept, and then it is asked whether they are stale.',
+    changes: [
+      change(
+        'transaction/reads.ts',
+        '    const validating = validateRead(this.#context, this.#held);\n',
+        '    this.#keep(target, seen);\n    const validating = validateRead(this.#context, this.#held);\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P20',
+    name: 'grouped-by-what-was-asked-for',
+    mistake: 'Rows are read in one call although what is read ahead of them differs.',
+    changes: [
+      change(
+        'transaction/reads.ts',
+        '    areEqual(a.columns, b.columns) &&\n    areEqual(a.alongside ?? [], b.alongside ?? [])\n',
+        '    areEqual(a.columns, b.columns)\n',
+      ),
+    ],
+  },
+  {
+    rule: 'P19',
+    name: 'read-ahead-past-a-lock',
+    mistake: 'A column that was read ahead is kept although it held a lock.',
+    changes: [
+      change(
+        'transaction/reads.ts',
+        'if (locked.has(column) || isElsewhere(read, column)) continue;',
+        'if (isElsewhere(read, column)) continue;',
+      ),
+    ],
+  },
+  {
+    rule: 'P20',
+    name: 'read-ahead-for-the-next-transaction',
+    mistake: 'Cells that one transaction read ahead are kept for later transactions.',
+    changes: [
+      change(
+        'transaction/reads.ts',
+        '    this.#kind = kind;\n',
+        '    this.#kind = kind;\n    this.#rows = model.rows ??= this.#rows;\n',
+      ),
+      change('transaction/reads.ts', '    this.#rows.clear();\n', ''),
     ],
   },
 ];

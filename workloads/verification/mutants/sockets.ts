@@ -1,6 +1,7 @@
 /**
  * Mistakes where the simulations have code of their own: in how the processes of a shared store
- * talk to one another (P12, P61, P62, P77, P84), and in the connections to HBase (P12, P66).
+ * talk to one another (P12, P61, P62, P77, P84), in the connections to HBase (P12, P66), and in
+ * those to oracles and lock services (P85, P86).
  */
 import type { SocketKnobs } from './worlds.ts';
 import { change, type Mutant } from './mutant.ts';
@@ -9,6 +10,10 @@ const CLIENT = 'bigtable/embedded/sharing/client.ts';
 const SERVICE = 'bigtable/embedded/sharing/service.ts';
 const CONNECTION = 'bigtable/hbase/connection.ts';
 const FAILURES = 'bigtable/hbase/failures.ts';
+const LOCKS_CLIENT = 'lock-service/client.ts';
+const LOCKS_SERVER = 'lock-service/server.ts';
+const RPC_CLIENT = 'rpc/client.ts';
+const RPC_SERVER = 'rpc/server.ts';
 
 const OWNER_DIES: Partial<SocketKnobs> = { faults: ['none', 'half-open'], ownerDies: true };
 // A fence would stop what arrives late, even without deadlines.
@@ -31,11 +36,7 @@ const SHARED: readonly Mutant[] = [
     name: 'owner-takes-overdue',
     mistake: 'The owner takes requests after their deadline.',
     changes: [
-      change(
-        SERVICE,
-        'if (sharedClockMs() > deadlineMs) {',
-        'if (sharedClockMs() > 9 * deadlineMs) {',
-      ),
+      change(SERVICE, 'if (clockMs() > deadlineMs) {', 'if (clockMs() > 9 * deadlineMs) {'),
     ],
     world: 'shared store',
     sockets: HELD,
@@ -67,7 +68,8 @@ const SHARED: readonly Mutant[] = [
   {
     rule: 'P61',
     name: 'earlier-deadline-for-marks',
-    mistake: 'The marks of a commit have an earlier deadline than the commit of the same turn.',
+    mistake:
+      'The notifications of a commit have an earlier deadline than the commit of the same turn.',
     changes: [
       change(
         CLIENT,
@@ -135,4 +137,64 @@ const HBASE: readonly Mutant[] = [
   },
 ];
 
-export const SOCKETS: readonly Mutant[] = [...SHARED, ...HBASE];
+const SERVICES: readonly Mutant[] = [
+  {
+    rule: 'P85',
+    name: 'one-lock-service-is-enough',
+    mistake: 'A process counts as dead if one of several lock services says so.',
+    changes: [
+      change(
+        LOCKS_CLIENT,
+        'if (dead?.has(token) === false) return false;',
+        'if (dead?.has(token) === true) return true;',
+      ),
+      change(LOCKS_CLIENT, 'return isReported;', 'return isReported && false;'),
+    ],
+    world: 'services',
+  },
+  {
+    rule: 'P85',
+    name: 'silent-lock-service-keeps-alive',
+    mistake: 'A lock service that does not answer counts as one that hears every process.',
+    changes: [
+      change(
+        LOCKS_CLIENT,
+        'if (dead?.has(token) === false) return false;',
+        'if (dead?.has(token) !== true) return false;',
+      ),
+    ],
+    world: 'services',
+  },
+  {
+    rule: 'P86',
+    name: 'answer-of-another-version',
+    mistake: 'A client takes an answer of a version that it does not know.',
+    changes: [change(RPC_CLIENT, 'checkVersion(`the server at ${this.address}`, answer);', '')],
+    world: 'services',
+  },
+  {
+    rule: 'P86',
+    name: 'request-of-another-version',
+    mistake: 'A server serves a request of a version that it does not know.',
+    changes: [change(RPC_SERVER, "checkVersion('the client', request);", '')],
+    world: 'services',
+  },
+  {
+    rule: 'P86',
+    name: 'dead-of-another-version',
+    mistake: 'A process believes a lock service of a version that it does not know.',
+    changes: [
+      change(LOCKS_CLIENT, 'checkVersion(`the server at ${this.#server.address}`, changes);', ''),
+    ],
+    world: 'services',
+  },
+  {
+    rule: 'P86',
+    name: 'beat-of-another-version',
+    mistake: 'A lock service lists a process of a version that it does not know.',
+    changes: [change(LOCKS_SERVER, "checkVersion('the client', beat);", '')],
+    world: 'services',
+  },
+];
+
+export const SOCKETS: readonly Mutant[] = [...SHARED, ...HBASE, ...SERVICES];

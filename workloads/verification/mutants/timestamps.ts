@@ -88,7 +88,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
     rule: 'P38',
     name: 'fifteen-digits',
     mistake: 'Write records have room for only fifteen digits of a timestamp.',
-    changes: [change('transaction/write-record.ts', 'const WIDTH = 16;', 'const WIDTH = 15;')],
+    changes: [change('transaction/columns.ts', 'const WIDTH = 16;', 'const WIDTH = 15;')],
   },
   {
     rule: 'P35',

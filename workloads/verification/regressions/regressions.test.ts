@@ -5,13 +5,13 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
-import { type Plan, simulate } from '../simulation/index.ts';
+import { type SimulationPlan, simulate } from '../simulation/index.ts';
 
 const FOLDER = new URL('./', import.meta.url);
 
 interface Regression {
   readonly claim: string;
-  readonly plan: Plan;
+  readonly plan: SimulationPlan;
 }
 
 describe('a run that has failed once passes', () => {

@@ -11,7 +11,7 @@
  */
 import { setFlagsFromString } from 'node:v8';
 import { firstSeedOption, runExperiment, secondsOption, type Sizes, warmUpOption } from '#harness';
-import { findingsOf, type SimulationMeasurements } from './bench-findings.ts';
+import { speedFindings, type SimulationMeasurements } from './findings.ts';
 import { planOf, simulate } from './index.ts';
 
 const SIZES: Sizes<{ readonly seconds: number; readonly warmUp: number }> = {
@@ -54,7 +54,7 @@ await runExperiment(
     progress.phase('simulating', seconds, 'seconds');
     const measured = await measure(seed + warm.runs, seconds, { signal, onProgress });
     signal.throwIfAborted();
-    return findingsOf(warm, measured);
+    return speedFindings(warm, measured);
   },
 );
 

@@ -6,10 +6,15 @@
  * When it dies, or has closed the database and exited, its next life continues with the next
  * transaction of the plan, under a new name.
  */
-import { createRandom, hasCode, type TroubleKind } from '../../../engine/base/index.ts';
+import {
+  type Clock,
+  createRandom,
+  hasCode,
+  isFinal,
+  type WarningKind,
+} from '../../../engine/base/index.ts';
 import type { Bigtable } from '../../../engine/bigtable/index.ts';
-import type { CollectorOptions } from '../../../engine/garbage-collection/index.ts';
-import type { Collector } from '../../../engine/garbage-collection/index.ts';
+import type { Collector, CollectorOptions } from '../../../engine/garbage-collection/index.ts';
 import type { Worker } from '../../../engine/observer/index.ts';
 import {
   batchTimestamps,
@@ -29,17 +34,15 @@ import {
   TABLES,
   type TransactionPlan,
 } from './plan.ts';
-import { SimulatedProcess } from './process.ts';
-import type { Run } from './run.ts';
-import { SingleCycles } from './single-cycles.ts';
+import { type SimulatedClock, SimulatedProcess } from './process.ts';
+import type { SimulatedRun } from './run.ts';
 import { SimulatedBigtable } from './simulated-bigtable.ts';
 import { locksOf } from './storage.ts';
-import type { SimulatedClock } from './simulated-clock.ts';
 import { Transactions } from './transactions.ts';
 import { MESSAGE_LIFETIME_MS } from './world.ts';
 
 /**
- * How often `transact` tries: a few times during trouble, so that its failures are seen too; often
+ * How often `transact` tries: a few times during warning, so that its failures are seen too; often
  * in the peace at the end.
  */
 const ATTEMPTS_MAX = 4;
@@ -49,10 +52,10 @@ export function collectingOn({
   manifest,
 }: Bigtable): CollectorOptions & { readonly restMs: number } {
   const { messageLifetimeMs = MESSAGE_LIFETIME_MS } = manifest;
-  return { messageLifetimeMs, rowsPerStep: 6, pauseMs: 1, restMs: 20, onTrouble: () => {} };
+  return { messageLifetimeMs, rowsPerStep: 6, pauseMs: 1, restMs: 20, onWarning: () => {} };
 }
-/** The troubles that only mischief may cause (mischief.ts). */
-const MISCHIEF_OF: Partial<Record<TroubleKind, Mischief>> = { loop: 'loop', observers: 'differ' };
+/** The warnings that only mischief may cause (mischief.ts). */
+const MISCHIEF_OF: Partial<Record<WarningKind, Mischief>> = { loop: 'loop', observers: 'differ' };
 /** By default cells are never parked: this is more failures than any plan has. */
 const FAILURES_MAX = 1_000;
 /**
@@ -63,7 +66,7 @@ const EXIT_MS = 100;
 /** More than a commit and its second phase need, one after another, and the end of the lease. */
 const CLOSING_TRIPS = 30;
 
-export class Client implements Machine {
+export class SimulatedClient implements Machine {
   readonly process: SimulatedProcess;
   readonly clock: SimulatedClock;
   readonly store: Bigtable;
@@ -74,7 +77,7 @@ export class Client implements Machine {
   runs: ObserverRuns | undefined;
   /** Loops that still work through the plan. The client has finished when there are none. */
   loops = 0;
-  readonly #run: Run;
+  readonly #run: SimulatedRun;
   readonly #plan: ProcessPlan;
   readonly #life: number;
   /** Default: the engine's. */
@@ -89,7 +92,7 @@ export class Client implements Machine {
   #reopened = 0;
 
   constructor(
-    run: Run,
+    run: SimulatedRun,
     plan: ProcessPlan,
     names: { readonly name: string; readonly id: number; readonly life: number },
     unansweredMsMax?: number,
@@ -247,7 +250,7 @@ export class Client implements Machine {
 
   /**
    * Whether the error says, rightly, that the store has been lost, or that the oracle belongs to
-   * the second database of the run. Then an operator mends the configuration, and starts the
+   * the second database of the run. Then an operator fixes the configuration, and starts the
    * process again.
    */
   #isMisled(error: unknown): boolean {
@@ -318,7 +321,7 @@ export class Client implements Machine {
       rangeLocks: this.#run.scanLocks?.locksFor(this.process),
       slowMs: 5_000,
       loopRuns: 20,
-      onTrouble: ({ kind, sentence, isOver }) => {
+      onWarning: ({ kind, sentence, isOver }) => {
         const isPlanned = knobs.mischief === MISCHIEF_OF[kind];
         if (isOver || MISCHIEF_OF[kind] === undefined || isPlanned) return;
         this.#run.world.umpire.find(`observers: false alarm`, `${this.process.name}: ${sentence}`);
@@ -334,5 +337,48 @@ export class Client implements Machine {
       },
     });
     this.#orFail(this.worker.ended);
+  }
+}
+
+/*
+ * Collects garbage by single cycles, one after the other, as a program that calls `collectGarbage`
+ * by a timetable. Unlike a collector, each cycle looks at every row, and sets a fence where it can.
+ */
+
+class SingleCycles {
+  readonly counters = { cellsDeleted: 0 };
+  /** Rejects with what ends them, if they are not stopped. */
+  readonly ended: Promise<void>;
+  readonly #stopping = new AbortController();
+
+  /** @param restMs between two cycles */
+  constructor(
+    percolator: Percolator,
+    clock: Clock,
+    options: CollectorOptions & { readonly restMs: number },
+  ) {
+    this.ended = this.#run(percolator, clock, options);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.ended;
+  }
+
+  async #run(
+    percolator: Percolator,
+    clock: Clock,
+    options: CollectorOptions & { readonly restMs: number },
+  ): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        const { cellsDeleted } = await percolator.collectGarbage({ ...options, signal });
+        this.counters.cellsDeleted += cellsDeleted;
+      } catch (error) {
+        if (isFinal(error)) throw error;
+      }
+      await clock.sleep(options.restMs, signal);
+    }
   }
 }

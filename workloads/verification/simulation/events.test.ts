@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { jumpMs } from './events.ts';
 import { planOnHBase, simulate, tellStory } from './index.ts';
-import { type Plan, planOf } from './plan.ts';
+import { type SimulationPlan, planOf } from './plan.ts';
 
 test('on HBase, events of the model store are not counted', async () => {
   const plan = calmed(planOnHBase(6, { events: {}, calls: {} }));
@@ -42,7 +42,7 @@ test('a clock jumps by a minute at least, whatever was drawn', () => {
 });
 
 /** The plan with its first client only, without a collector, and without faults but events. */
-function calmed({ knobs, processes, ...plan }: Plan): Plan {
+function calmed({ knobs, processes, ...plan }: SimulationPlan): SimulationPlan {
   const quiet = { ...knobs, messages: {}, groups: {}, drops: false, collector: false };
   return { ...plan, knobs: quiet, processes: processes.slice(0, 1) };
 }

@@ -1,10 +1,10 @@
 /** What happens to processes and services during a run, at moments that the seed decides. */
 import { unreachable } from '../../../engine/base/index.ts';
 import { chance, chooseBetween } from './chance.ts';
-import type { Client } from './client.ts';
+import type { SimulatedClient } from './client.ts';
 import { EVENT_FAULTS, type EventFault } from './knobs.ts';
 import type { Machine } from './machine.ts';
-import type { Run } from './run.ts';
+import type { SimulatedRun } from './run.ts';
 
 /** For draws of chance: ids that no process has. */
 const EVENT_ID = 1_000_000;
@@ -19,7 +19,7 @@ const OWNER_DOWN_MS_MAX = 40;
 const TROUBLE_MS_MAX = 60_000;
 
 /** Keeps events coming at the rates of the knobs, until peace. */
-export function scheduleEvents(run: Run, clients: () => readonly Client[]): void {
+export function scheduleEvents(run: SimulatedRun, clients: () => readonly SimulatedClient[]): void {
   EVENT_FAULTS.forEach((fault, i) => {
     const perSecond = run.world.knobs.events[fault] ?? 0;
     if (perSecond > 0) scheduleNext(run, { fault, perSecond, id: EVENT_ID + i }, 0, clients);
@@ -47,10 +47,10 @@ interface Series {
 }
 
 function scheduleNext(
-  run: Run,
+  run: SimulatedRun,
   series: Series,
   number: number,
-  clients: () => readonly Client[],
+  clients: () => readonly SimulatedClient[],
 ): void {
   const { world } = run;
   const draw = (purpose: number): number => chance(world.seed, series.id, number, purpose);
@@ -70,12 +70,12 @@ function scheduleNext(
 
 /** The drawn client and machine; an event happens to one of them, or to a service. */
 interface Drawn {
-  readonly client: Client;
+  readonly client: SimulatedClient;
   readonly machine: Machine;
 }
 
 function happen(
-  run: Run,
+  run: SimulatedRun,
   fault: EventFault,
   { client, machine, drawn }: Drawn & { readonly drawn: number },
 ): void {
@@ -145,14 +145,14 @@ function namesOf(fault: EventFault, { client, machine }: Drawn): readonly string
 }
 
 /** Whether the run has what the fault hits. */
-function canHappen({ world, oracles }: Run, fault: EventFault): boolean {
+function canHappen({ world, oracles }: SimulatedRun, fault: EventFault): boolean {
   if (MODEL_FAULTS.has(fault)) return world.knobs.hbase === undefined;
   return !ORACLE_FAULTS.has(fault) || oracles !== undefined;
 }
 
 /** Whether the fault changes anything: a process may be dead and not yet started again. */
 function hits(
-  { liveness, collector }: Run,
+  { liveness, collector }: SimulatedRun,
   fault: EventFault,
   { client, machine }: Drawn,
 ): boolean {
@@ -167,7 +167,7 @@ function hits(
 
 /**
  * Never less than a minute, also for a draw of 0. If a jump undid a suspend of the same length, no
- * clock could tell that the machine was suspended (simulated-clock.ts).
+ * clock could tell that the machine was suspended (process.ts).
  */
 export function jumpMs(drawn: number): number {
   const jumpedMs = MINUTE_MS + Math.abs(drawn) * (HOUR_MS - MINUTE_MS);

@@ -1,28 +1,50 @@
 /**
- * The tasks of the last client of a run, when nothing goes wrong any more: later processes must be
- * able to finish everything that was begun.
+ * What must hold at the end of a run: the tasks of its last client, the durations in its virtual
+ * time, and the judges of its history.
+ *
+ * The last client works when nothing goes wrong any more: later processes must be able to finish
+ * everything that was begun.
  */
 import { hasCode, isRetryable } from '../../../engine/base/index.ts';
 import { fsck } from '../../../engine/fsck.ts';
 import type { Percolator } from '../../../engine/percolator.ts';
-import { type Client, collectingOn } from './client.ts';
-import { LEASE_TTL_MS } from './oracle-service.ts';
-import { CELLS, OBSERVED, type Operation, SCRATCH, TABLES } from './plan.ts';
-import { setFirstTimestamp } from './storage.ts';
+import { isAcknowledgment } from '../../../engine/transaction/index.ts';
+import { addressOf, type History, type Violation } from '../judges/history.ts';
+import { judgeListAppend } from '../judges/list-append.ts';
+import { type ListCells, listTransactions } from '../judges/list-history.ts';
+import { judgeNotifications } from '../judges/notifications.ts';
+import { judgeSnapshotIsolation } from '../judges/snapshot-isolation.ts';
+import { collectingOn, SimulatedClient } from './client.ts';
+import { observersOf } from './observers.ts';
+import {
+  CELLS,
+  LISTS,
+  OBSERVED,
+  type PlannedOperation,
+  SCRATCH,
+  TABLES,
+  type TransactionPlan,
+} from './plan.ts';
+import type { SimulatedRun } from './run.ts';
+import { LEASE_TTL_MS } from './services.ts';
+import { leftLocks, leftNotifications, setFirstTimestamp } from './storage.ts';
 import type { World } from './world.ts';
 
 const RIVAL_CELLS = ['t/a:c', 't/b:c'];
-/** An observed cell of a row that no plan has: a change of another one could hide a lost mark. */
+/**
+ * An observed cell of a row that no plan has: a change of another one could hide a lost
+ * notification.
+ */
 const UNSEEN_CELL = 't/idle:seen';
 /** Rounds of replays after which no cell may still be parked: observers no longer fail. */
 const REPLAYS_MAX = 10;
 
 export class FinalChecks {
   readonly #world: World;
-  readonly #client: Client;
+  readonly #client: SimulatedClient;
   readonly #percolator: Percolator;
 
-  constructor(world: World, client: Client, percolator: Percolator) {
+  constructor(world: World, client: SimulatedClient, percolator: Percolator) {
     this.#world = world;
     this.#client = client;
     this.#percolator = percolator;
@@ -30,7 +52,7 @@ export class FinalChecks {
 
   /**
    * Writes every cell of `CELLS` that is not observed, without reading any: the lock of a dead
-   * owner must not block a writer for ever (P21).
+   * owner must not block a writer forever (P21).
    */
   async writeBlindly(): Promise<void> {
     // A new change of an observed cell would hide that the notification of an old one was lost.
@@ -48,11 +70,11 @@ export class FinalChecks {
 
   /**
    * Two rivals write the same two cells in opposite order, in step with each other: if both try
-   * again at once, they conflict again, for ever (P23).
+   * again at once, they conflict again, forever (P23).
    */
   async contend(): Promise<void> {
     this.#world.isInStep = true;
-    const operations = RIVAL_CELLS.map((cell): Operation => ({ do: 'set', cell }));
+    const operations = RIVAL_CELLS.map((cell): PlannedOperation => ({ do: 'set', cell }));
     try {
       await Promise.all([this.#transact(operations), this.#transact(operations.toReversed())]);
     } catch (error) {
@@ -88,10 +110,7 @@ export class FinalChecks {
       if (i === REPLAYS_MAX) break;
       for (const cell of parked) await this.#percolator.replayParked(cell);
     }
-    this.#world.umpire.find(
-      'progress: parked for ever',
-      'cells are parked whose observers succeed',
-    );
+    this.#world.umpire.find('progress: parked forever', 'cells are parked whose observers succeed');
   }
 
   /** What was committed before `idle` was called has been seen when it resolves (P50). */
@@ -161,13 +180,178 @@ export class FinalChecks {
     ];
   }
 
-  async #read(operations: readonly Operation[]): Promise<void> {
+  async #read(operations: readonly PlannedOperation[]): Promise<void> {
     while (!(await this.#client.transactions.snapshot(this.#percolator, operations))) {
       await this.#client.clock.sleep(10);
     }
   }
 
-  #transact(operations: readonly Operation[]): Promise<void> {
+  #transact(operations: readonly PlannedOperation[]): Promise<void> {
     return this.#client.transactions.transactRecorded(this.#percolator, operations);
+  }
+}
+
+/*
+ * The judge of durations: how long an operation takes in virtual time, when nothing goes wrong any
+ * more, and what is in its way was left by a process that has died.
+ *
+ *     a process locks several rows ─▶ dies, and no service says so ─▶ the last client scans them
+ *
+ * Other judges see only that an operation ends, and with which result. An engine that waits for
+ * each dead lock in turn passes them all, and its users wait for minutes (P80). So does one that
+ * tries a hundred times to reach a storage that is gone, and waits for a deadline each time (P79).
+ */
+
+/** Each transaction of the doomed process writes these cells; all their rows differ. */
+const WRITTEN: readonly (readonly string[])[] = [
+  ['t/a:c', 'u/a:c'],
+  ['t/b:c', 'u/e:c'],
+  ['t/c:c', 't/a:d'],
+];
+/** Far more than an honest scan needs, one after another: reads, looks at primaries, rollbacks. */
+const ROUND_TRIPS = 40;
+/** In times to live: one for all locks, the part of one before a scan looks ahead, slow clocks. */
+const TIMES_TO_LIVE = 1.2;
+/** For how many deadlines of a message a caller goes on trying: far fewer than it may try times. */
+const UNANSWERED_DEADLINES = 20;
+/** More than the last attempt takes, in which both oracles are asked several times. */
+const ATTEMPT_DEADLINES = 40;
+/** If no locks are left by then, the process was too fast: there is nothing to judge. */
+const LOCKING_MS_MAX = 1_000;
+
+/** Judges how long two scans of what a dead process has locked take. */
+export async function judgeDurations(
+  run: SimulatedRun,
+  { transactions, clock }: SimulatedClient,
+  percolator: Percolator,
+): Promise<void> {
+  const { timeline, knobs, umpire } = run.world;
+  await leaveLocks(run);
+  await clock.sleep(2 * knobs.delayMsMax + 1); // What it has sent arrives, or is rolled back.
+  const beganMs = timeline.nowMs;
+  const scans = (['t', 'u'] as const).map((table) => ({ do: 'scan', table }) as const);
+  await transactions.snapshot(percolator, scans);
+  const tookMs = timeline.nowMs - beganMs;
+  const { batching, lockTimeToLiveMs } = knobs;
+  const tripMs = 2 * knobs.delayMsMax + (batching?.delayMs ?? 0);
+  const mayTakeMs = TIMES_TO_LIVE * lockTimeToLiveMs + ROUND_TRIPS * tripMs;
+  if (tookMs <= mayTakeMs) return;
+  const message = `two scans of what a dead process has locked took ${tookMs} ms, more than ${mayTakeMs} (time to live ${lockTimeToLiveMs})`;
+  umpire.find('durations: dead locks in turn', message);
+}
+
+/**
+ * Judges how long a caller waits for its error when nothing answers any more or, in every other
+ * run, when the storage alone does not answer.
+ */
+export async function judgeSilence(run: SimulatedRun): Promise<void> {
+  const { world } = run;
+  const { timeline, knobs, umpire } = world;
+  const unansweredMsMax = UNANSWERED_DEADLINES * knobs.deadlineMs;
+  const plan = { transactions: [], concurrency: 1, worker: false };
+  const names = { name: 'patient', id: 100_001, life: 1 };
+  const client = new SimulatedClient(run, plan, names, unansweredMsMax);
+  const percolator = await client.open();
+  world.silent = world.seed % 2 === 0 ? 'storage' : 'all';
+  const beganMs = timeline.nowMs;
+  const cell = { table: world.names.table('t'), row: 'a', column: 'c' };
+  const error = await percolator
+    .transact((transaction) => transaction.get(cell))
+    .catch((rejected: unknown) => rejected);
+  const tookMs = timeline.nowMs - beganMs;
+  world.silent = undefined;
+  client.process.kill();
+  if (!hasCode(error, 'STORE_UNAVAILABLE')) {
+    umpire.find('durations: silence', `no answer at all is told as ${String(error)}`);
+  }
+  const mayTakeMs = unansweredMsMax + ATTEMPT_DEADLINES * knobs.deadlineMs;
+  if (tookMs <= mayTakeMs) return;
+  const message = `a caller heard after ${tookMs} ms, more than ${mayTakeMs}, that nothing answers (deadline ${knobs.deadlineMs})`;
+  umpire.find('durations: silence', message);
+}
+
+/** A process dies while several of its transactions hold locks. No service says so. */
+async function leaveLocks(run: SimulatedRun): Promise<void> {
+  const { world } = run;
+  const plan = { transactions: [], concurrency: 1, worker: false };
+  const doomed = new SimulatedClient(run, plan, { name: 'doomed', id: 100_000, life: 1 });
+  const percolator = await doomed.open();
+  for (const cells of WRITTEN) {
+    const operations = cells.map((cell) => ({ do: 'set', cell }) as const);
+    const transaction: TransactionPlan = { kind: 'begin', operations };
+    void doomed.transactions.perform(percolator, transaction);
+  }
+  const untilMs = world.timeline.nowMs + LOCKING_MS_MAX;
+  const rows = WRITTEN.map(([cell = '']) => world.names.historic(cell));
+  const isLocked = (cell: string): boolean =>
+    leftLocks(world).some((lock) => lock.startsWith(`${cell}@`));
+  await new Promise<void>((resolve) => {
+    const look = (): void => {
+      if (world.timeline.nowMs < untilMs && !rows.every(isLocked)) world.timeline.after(1, look);
+      else resolve();
+    };
+    look();
+  });
+  doomed.process.kill();
+  run.liveness.forget();
+}
+
+/* All judges on one simulated run. */
+
+export function judge(run: SimulatedRun, clientHistory: History): readonly Violation[] {
+  const { names, incarnations, tables } = run.world;
+  markWeakRuns(run, clientHistory);
+  const history = incarnations.named(clientHistory);
+  const lists = new Set(LISTS.map((cell) => names.historic(cell)));
+  const listCells: ListCells = {
+    isList: (cell) => lists.has(cell),
+    elementsOf: (value) => value.split(','),
+  };
+  run.world.umpire.judgeTraces(history, (table) => tables.has(table));
+  return [
+    ...run.world.umpire.violations,
+    ...judgeSnapshotIsolation(history),
+    ...judgeListAppend(listTransactions(clientHistory.transactions, listCells), { strict: true })
+      .violations,
+    ...judgeNotifications(history, {
+      observers: incarnations.observed(observersOf(names)),
+      left: leftNotifications(run.world),
+    }),
+    ...judgeAnswers(run, history),
+    ...leftLocks(run.world).map((lock) => ({
+      claim: 'progress: lock left',
+      message: `${lock} is locked although everything has been read`,
+    })),
+  ];
+}
+
+/** The answers of `outcomeOf` must be the actual outcomes of the transactions. */
+function judgeAnswers({ answers }: SimulatedRun, { records }: History): readonly Violation[] {
+  if (answers.length === 0) return [];
+  const committed = new Set(records.map(({ startTimestamp }) => startTimestamp));
+  return answers
+    .filter(
+      ({ startTimestamp, outcome }) => (outcome === 'committed') !== committed.has(startTimestamp),
+    )
+    .map(({ startTimestamp, outcome }) => ({
+      claim: 'outcome: wrong answer',
+      message: `outcomeOf said that the transaction of ${startTimestamp} was ${outcome}`,
+    }));
+}
+
+/**
+ * An observer's run does not know which kind of notification caused it. A run that acknowledged
+ * nothing was caused by a weak one, or did not commit.
+ */
+function markWeakRuns({ transactions }: SimulatedRun, { records }: History): void {
+  const acknowledged = new Set(
+    records
+      .filter(({ cell }) => isAcknowledgment(addressOf(cell).column))
+      .map((record) => record.startTimestamp),
+  );
+  for (const transaction of transactions) {
+    if (transaction.run === undefined) continue;
+    const weak = !acknowledged.has(transaction.startTimestamp);
+    transaction.run = { ...transaction.run, weak };
   }
 }

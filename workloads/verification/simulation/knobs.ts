@@ -46,7 +46,8 @@ export const MESSAGE_FAULTS = [
 export type MessageFault = (typeof MESSAGE_FAULTS)[number];
 
 /**
- * What can happen to the mutations that a process sends in one turn, where order is kept (lane.ts).
+ * What can happen to the mutations that a process sends in one turn, where order is kept
+ * (network.ts).
  */
 export const GROUP_FAULTS = [
   /** Refused: nothing is applied, and the sender is told so. */
@@ -94,7 +95,7 @@ export const EVENT_FAULTS = [
   'lockServiceRestart',
   /**
    * The process that owns the storage dies, and another one takes its place: what was in flight is
-   * sent again, or its caller is in doubt (owner.ts).
+   * sent again, or its caller is in doubt (world.ts).
    */
   'ownerDeath',
   /**

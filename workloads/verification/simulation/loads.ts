@@ -4,12 +4,11 @@
  */
 import type { Random } from '../../../engine/base/index.ts';
 import type { Knobs } from './knobs.ts';
-import type { Plan, ProcessPlan, TransactionPlan } from './work.ts';
 
 const CELLS = ['t/a:c', 't/b:c', 't/c:c', 'u/a:c', 'u/e:c', 't/d:seen', 't/e:seen', 't/d:also'];
 const COLLECTOR: ProcessPlan = { transactions: [], concurrency: 1, worker: false, collector: true };
 
-type Load = (random: Random) => readonly ProcessPlan[];
+type RunLoad = (random: Random) => readonly ProcessPlan[];
 
 /** The share of seeds with one of these loads. */
 const SHARE = 0.03;
@@ -17,9 +16,9 @@ const COLLECTED: Partial<Knobs> = { collector: true, leaseTimeToLiveMs: 1_000 };
 const DROPPED: Partial<Knobs> = { drops: true };
 
 /** One of the loads instead of the plan's own, in some of the runs, under the plan's faults. */
-export function withLoad(plan: Plan, random: Random): Plan {
+export function withLoad(plan: SimulationPlan, random: Random): SimulationPlan {
   if (random.fraction() >= SHARE) return plan;
-  const [load, knobs] = random.pick<readonly [Load, Partial<Knobs>]>([
+  const [load, knobs] = random.pick<readonly [RunLoad, Partial<Knobs>]>([
     [pinsAtRenewals, { ...COLLECTED, oracleProcesses: true }],
     [deletionsDuringStops, COLLECTED],
     [dropsInUse, DROPPED],
@@ -143,4 +142,50 @@ export function confirmationsDuringDrops(random: Random): readonly ProcessPlan[]
     { transactions: drops, concurrency: 1, worker: false },
     { transactions, concurrency: random.integer(6, 12), worker: false },
   ];
+}
+
+/* The work of a simulated run as plain data: what each process does, and in which transactions. */
+
+export type PlannedOperation =
+  | { readonly do: 'get' | 'set' | 'delete' | 'lock' | 'append' | 'weak'; readonly cell: string }
+  | { readonly do: 'getMany'; readonly cells: readonly string[] }
+  /** Scans the whole table, or the part between two rows. */
+  | { readonly do: 'scan'; readonly table: string; readonly part?: readonly string[] | undefined }
+  | { readonly do: 'think'; readonly ms: number };
+
+export interface TransactionPlan {
+  /**
+   * `transact` retries; `begin` is committed by hand; `snapshot` only reads, possibly in the past;
+   * `replay` notifies again the parked cells of the tables that the operations name; `recreate`
+   * drops the scratch table and creates it again.
+   */
+  readonly kind: 'transact' | 'begin' | 'snapshot' | 'replay' | 'recreate';
+  readonly operations: readonly PlannedOperation[];
+  /** The observed columns of the scratch table when it is created again. Default none. */
+  readonly observedColumns?: readonly string[] | undefined;
+  /** For a snapshot: how many milliseconds ago its moment was. Default: now. */
+  readonly agoMs?: number | undefined;
+  /**
+   * Begins `plusMs` after the next whole multiple of `everyMs` on its process's clock. Default: at
+   * once.
+   */
+  readonly begins?: { readonly everyMs: number; readonly plusMs: number } | undefined;
+}
+
+export interface ProcessPlan {
+  readonly transactions: readonly TransactionPlan[];
+  /** Transactions in flight at a time. */
+  readonly concurrency: number;
+  /** Whether the process runs observers. */
+  readonly worker: boolean;
+  /** Whether the process collects garbage. Default false. */
+  readonly collector?: boolean | undefined;
+}
+
+export interface SimulationPlan {
+  readonly seed: number;
+  readonly knobs: Knobs;
+  readonly processes: readonly ProcessPlan[];
+  /** For each observer and cell, the runs that throw before one may succeed. */
+  readonly observerFailures: number;
 }

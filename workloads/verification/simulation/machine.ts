@@ -4,8 +4,7 @@
  */
 import { hasCode, isRetryable } from '../../../engine/base/index.ts';
 import { chooseBetween } from './chance.ts';
-import type { SimulatedProcess } from './process.ts';
-import { SimulatedClock } from './simulated-clock.ts';
+import { SimulatedClock, type SimulatedProcess } from './process.ts';
 import type { World } from './world.ts';
 
 export interface Machine {

@@ -12,7 +12,14 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { firstSeedOption, flag, integer, jobsOption, runExperiment, type Sizes } from '#harness';
 import { findingsOf, type Shrunk } from './findings.ts';
-import { type FailedRun, type Plan, planOf, shrink, simulateSeeds, tellStory } from './index.ts';
+import {
+  type FailedRun,
+  type SimulationPlan,
+  planOf,
+  shrink,
+  simulateSeeds,
+  tellStory,
+} from './index.ts';
 
 const REGRESSIONS = fileURLToPath(new URL('../regressions/', import.meta.url));
 const STORY_LINES_MAX = 200;
@@ -88,7 +95,7 @@ async function shrunkRun(
   return { seed, story, file: path.relative(process.cwd(), file) };
 }
 
-async function storyOf(plan: Plan): Promise<readonly string[]> {
+async function storyOf(plan: SimulationPlan): Promise<readonly string[]> {
   const lines = await tellStory(plan);
   const left = lines.length - STORY_LINES_MAX;
   return left <= 0 ? lines : [`(${left} lines before)`, ...lines.slice(left)];

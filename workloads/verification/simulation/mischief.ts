@@ -1,22 +1,22 @@
 /**
- * Observers that misbehave on purpose, in some runs, and what the others are owed all the same. It
+ * Observers that misbehave on purpose, in some runs, and what the others are still owed. It
  * is judged when all transactions of the plan have ended and nothing else goes wrong any more,
  * while the misbehaviour goes on:
  *
  *     hang     every run for a column hangs ─▶ changes of all other columns are seen (P82)
- *     loop     an observer writes its own cell for ever ─▶ a worker reports it, until it stops (P83)
+ *     loop     an observer writes its own cell forever ─▶ a worker reports it, until it stops (P83)
  *     differ   one worker has one observer more ─▶ it and the others report it, until it stops (P72)
  *
  * In all other runs no worker may report the latter two, however little observers and leases get to
  * run.
  */
-import { isRetryable, type TroubleKind } from '../../../engine/base/index.ts';
-import type { Client } from './client.ts';
+import { isRetryable, type WarningKind } from '../../../engine/base/index.ts';
+import type { SimulatedClient } from './client.ts';
 import type { Mischief } from './knobs.ts';
 import { isStrange } from './observers.ts';
 import { MISCHIEF_COLUMNS, OBSERVED_CELLS } from './plan.ts';
-import type { Run } from './run.ts';
-import { leftMarks } from './storage.ts';
+import type { SimulatedRun } from './run.ts';
+import { leftNotifications } from './storage.ts';
 
 /** More rows than places of a worker, and than its queue may have before scans wait for room. */
 const ROWS = 12;
@@ -26,23 +26,27 @@ const LOOK_MS = 20;
 /** What the simulation does for mischief. */
 export interface Watchers {
   /** The clients of the plan. */
-  readonly clients: readonly Client[];
+  readonly clients: readonly SimulatedClient[];
   /** Runs on until it holds; otherwise the run is stuck, which is a violation. */
   until(isOver: () => boolean, what: string): Promise<void>;
   await(work: Promise<unknown>, what: string): Promise<void>;
 }
 
 /** To be called in peace, with all clients alive. At the end there is no mischief any more. */
-export async function judgeMischief(run: Run, watchers: Watchers): Promise<void> {
+export async function judgeMischief(run: SimulatedRun, watchers: Watchers): Promise<void> {
   const { mischief } = run.world.knobs;
   const working = watchers.clients.filter(({ worker }) => worker !== undefined);
   if (mischief !== undefined && working.length > 0) await JUDGES[mischief](run, watchers, working);
   run.isMischievous = false;
   if (mischief !== 'loop') return;
-  await when(run, watchers, 'the trouble of a loop to be over', () => !reports(working, 'loop'));
+  await when(run, watchers, 'the warning of a loop to be over', () => !reports(working, 'loop'));
 }
 
-type Judge = (run: Run, watchers: Watchers, working: readonly Client[]) => Promise<void>;
+type Judge = (
+  run: SimulatedRun,
+  watchers: Watchers,
+  working: readonly SimulatedClient[],
+) => Promise<void>;
 
 const JUDGES: Readonly<Record<Mischief, Judge>> = {
   hang: async (run, watchers, working) => {
@@ -53,7 +57,7 @@ const JUDGES: Readonly<Record<Mischief, Judge>> = {
     await write(watchers, working[0], cells);
     await write(watchers, other, OBSERVED_CELLS);
     await when(run, watchers, 'observers that do not hang to see all changes', () =>
-      leftMarks(run.world).every((mark) => mark.includes(`:${column}@`)),
+      leftNotifications(run.world).every((notification) => notification.includes(`:${column}@`)),
     );
   },
   loop: async (run, watchers, working) => {
@@ -71,7 +75,7 @@ const JUDGES: Readonly<Record<Mischief, Judge>> = {
     await when(
       run,
       watchers,
-      'the trouble of different observers to be over',
+      'the warning of different observers to be over',
       () => !reports(others, 'observers'),
     );
   },
@@ -82,20 +86,20 @@ function mischiefCell(mischief: 'hang' | 'loop', i = 0): string {
   return `t/r${i}:${MISCHIEF_COLUMNS[mischief]}`;
 }
 
-function reports(clients: readonly Client[], kind: TroubleKind): boolean {
-  return clients.some(({ worker }) => worker?.troubles.some((trouble) => trouble.kind === kind));
+function reports(clients: readonly SimulatedClient[], kind: WarningKind): boolean {
+  return clients.some(({ worker }) => worker?.warnings.some((warning) => warning.kind === kind));
 }
 
 async function write(
   watchers: Watchers,
-  client: Client | undefined,
+  client: SimulatedClient | undefined,
   cells: readonly string[],
 ): Promise<void> {
   for (const cell of cells) await watchers.await(writeOne(client, cell), `${cell} to be written`);
 }
 
 /** A lock of a dead process may be in the way for a while. */
-async function writeOne(client: Client | undefined, cell: string): Promise<void> {
+async function writeOne(client: SimulatedClient | undefined, cell: string): Promise<void> {
   if (client?.percolator === undefined) return;
   for (;;) {
     try {
@@ -110,7 +114,7 @@ async function writeOne(client: Client | undefined, cell: string): Promise<void>
 
 /** Looks now and then: at each tick would take long. */
 async function when(
-  { world: { timeline } }: Run,
+  { world: { timeline } }: SimulatedRun,
   watchers: Watchers,
   what: string,
   isOver: () => boolean,

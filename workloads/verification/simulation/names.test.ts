@@ -1,7 +1,7 @@
 /** Awkward names: no two cells share one, but some would if a separator joined row and column. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { awkwardNames, type Names, PLAIN } from './names.ts';
+import { awkwardNames, type RunNames, PLAIN } from './names.ts';
 
 const SEEDS = Array.from({ length: 200 }, (_, seed) => seed + 1);
 const ROWS = ['a', 'b', 'c', 'd', 'e', 'l', 'm'];
@@ -23,7 +23,7 @@ test('awkward names are well-formed, and no two cells share one', () => {
 });
 
 test('joined with a separator, some cells and some acknowledgments have equal names', () => {
-  const collides = (names: Names, separator: string): boolean => {
+  const collides = (names: RunNames, separator: string): boolean => {
     const joined = ['t/a:c', 't/b:d'].map((cell) => {
       const { row, column } = names.address(cell);
       return `${row}${separator}${column}`;

@@ -6,22 +6,20 @@
  *                                       │                 └──▶ answer lost: the sender gives up
  *                                       └──▶ lost or late: the sender gives up; a late one arrives
  *
- * When the owner of the storage dies, all that is in flight to it is lost at once (owner.ts).
+ * When the owner of the storage dies, all that is in flight to it is lost at once (world.ts).
  *
  * After a fence, no copy arrives any more, and nothing whose sender has died or given up (P84).
  *
  * A sender gives up at its deadline, unless an answer that is slow is on its way. Every message
- * takes its own time, so messages overtake one another, except in a lane (lane.ts).
+ * takes its own time, so messages overtake one another, except in a lane.
  */
 import { assert, PercolatorError } from '../../../engine/base/index.ts';
 import { chooseBetween } from './chance.ts';
-import type { MessageFault } from './knobs.ts';
-import type { Group, Lane } from './lane.ts';
-import type { FateWithOwner } from './owner.ts';
+import { GROUP_FAULTS, type GroupFault, type MessageFault } from './knobs.ts';
 import type { SimulatedProcess } from './process.ts';
-import { MESSAGE_LIFETIME_MS, type World } from './world.ts';
+import { type FateWithOwner, MESSAGE_LIFETIME_MS, type World } from './world.ts';
 
-export interface Message<T> {
+export interface NetworkMessage<T> {
   /** Applied at its destination, each time it arrives. */
   readonly arrive: () => T;
   /** The error for a sender that has given up. */
@@ -52,7 +50,7 @@ const PAUSE = 4;
 const COPY_AGE_MS_MAX = MESSAGE_LIFETIME_MS - 10;
 
 interface Journey<T> {
-  readonly message: Message<T>;
+  readonly message: NetworkMessage<T>;
   readonly number: number;
   readonly fault: MessageFault | undefined;
   /** When it left for the first time. */
@@ -61,7 +59,11 @@ interface Journey<T> {
   readonly reject: (error: unknown) => void;
 }
 
-export function send<T>(world: World, process: SimulatedProcess, message: Message<T>): Promise<T> {
+export function send<T>(
+  world: World,
+  process: SimulatedProcess,
+  message: NetworkMessage<T>,
+): Promise<T> {
   if (!process.isAlive) return noAnswer();
   const number = process.messages++;
   world.messages++;
@@ -97,7 +99,7 @@ export function send<T>(world: World, process: SimulatedProcess, message: Messag
 function giveUpInSilence<T>(
   { timeline, knobs }: World,
   process: SimulatedProcess,
-  message: Message<T>,
+  message: NetworkMessage<T>,
 ): Promise<T> {
   return new Promise((_, reject) => {
     timeline.after(knobs.deadlineMs, () => {
@@ -220,7 +222,10 @@ function takeTrip<T>(
 }
 
 /** The message, with the fault of its group. */
-function inGroup<T>(message: Message<T>, group: Group | undefined): Message<T> {
+function inGroup<T>(
+  message: NetworkMessage<T>,
+  group: MutationGroup | undefined,
+): NetworkMessage<T> {
   const fault = group?.fault;
   if (fault === undefined || fault === 'delayGroup') return message;
   const refused = new PercolatorError('STORE_UNAVAILABLE', 'the group was refused');
@@ -238,7 +243,7 @@ function faultOf<T>(
   world: World,
   process: SimulatedProcess,
   number: number,
-  message: Message<T>,
+  message: NetworkMessage<T>,
 ): MessageFault | undefined {
   const fault = world.faultOf(process, number);
   if (fault === undefined || message.immuneTo?.has(fault) === true) return undefined;
@@ -255,7 +260,7 @@ function copyDelayMs(fault: MessageFault | undefined, drawn: number): number | u
 function applyAndAnswer<T>(
   world: World,
   process: SimulatedProcess,
-  message: Message<T>,
+  message: NetworkMessage<T>,
   answer: {
     readonly delayMs: number;
     readonly resolve: (value: T) => void;
@@ -285,7 +290,7 @@ function applyAndAnswer<T>(
 
 function arriveAgain<T>(
   world: World,
-  { message, isEnded }: { readonly message: Message<T>; readonly isEnded: () => boolean },
+  { message, isEnded }: { readonly message: NetworkMessage<T>; readonly isEnded: () => boolean },
   timeMs: number,
 ): void {
   world.expectUntil(timeMs);
@@ -303,4 +308,75 @@ function arriveAgain<T>(
 /** What a read returned is part of `describe`. */
 function describeAnswer(value: unknown): string {
   return typeof value === 'boolean' ? String(value) : 'done';
+}
+
+/*
+ * A connection that keeps the order of mutations, as the embedded store does (row-store.ts): the
+ * mutations that a process sends in one turn form a group, which arrives as one, and never before
+ * an earlier group.
+ *
+ * A fault meets a group as a whole. The group is refused, so that nothing of it is applied; or it
+ * is lost, or applied with its answer lost, so that its sender does not know the outcome; or it is
+ * delayed, with everything after it. After a group that failed, a later one may succeed.
+ */
+
+interface MutationGroup {
+  readonly arrivesMs: number;
+  readonly fault: GroupFault | undefined;
+}
+
+/** For draws of chance about the group that begins with a message. */
+const FAULT = 5;
+const DELAY = 6;
+/** A delayed group arrives within the lifetime of a message; network.ts bounds its copies. */
+const DELAY_MS_MAX = MESSAGE_LIFETIME_MS / 2;
+
+export class Lane {
+  readonly #world: World;
+  readonly #process: SimulatedProcess;
+  #leftMs = -1;
+  #group: MutationGroup = { arrivesMs: 0, fault: undefined };
+
+  constructor(world: World, process: SimulatedProcess) {
+    this.#world = world;
+    this.#process = process;
+  }
+
+  /**
+   * Whether a group leaves at this moment: mutations sent now leave with it, even if a fault stops
+   * their sender now.
+   */
+  get isLeaving(): boolean {
+    return this.#leftMs === this.#world.timeline.nowMs;
+  }
+
+  /**
+   * The group of a message that leaves now. If the message begins a group, the group takes
+   * `delayMs`.
+   */
+  join(number: number, delayMs: number): MutationGroup {
+    const { timeline } = this.#world;
+    if (this.isLeaving) return this.#group;
+    this.#leftMs = timeline.nowMs;
+    const fault = this.#faultOf(number);
+    if (fault !== undefined) this.#world.count(fault);
+    const drawn = this.#world.draw(this.#process, number, DELAY);
+    const heldUpMs = fault === 'delayGroup' ? chooseBetween(20, DELAY_MS_MAX, drawn) : 0;
+    const earliestMs = Math.max(timeline.nowMs + delayMs + heldUpMs, this.#world.owner.reachedMs);
+    const arrivesMs = Math.max(earliestMs, this.#group.arrivesMs);
+    this.#group = { arrivesMs, fault };
+    return this.#group;
+  }
+
+  #faultOf(number: number): GroupFault | undefined {
+    const { knobs, troubled } = this.#world;
+    if (!troubled) return undefined;
+    if (this.#world.isUnavailable('')) return 'refuseGroup';
+    let drawn = this.#world.draw(this.#process, number, FAULT);
+    for (const fault of GROUP_FAULTS) {
+      drawn -= knobs.groups?.[fault] ?? 0;
+      if (drawn < 0) return fault;
+    }
+    return undefined;
+  }
 }

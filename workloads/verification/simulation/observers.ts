@@ -15,11 +15,11 @@ import type { Transaction } from '../../../engine/transaction/index.ts';
 import { historicCell } from '../judges/history.ts';
 import type { ObservedColumn } from '../judges/notifications.ts';
 import { chance, chooseBetween } from './chance.ts';
-import type { Names } from './names.ts';
+import type { RunNames } from './names.ts';
 import { MISCHIEF_COLUMNS, SCRATCH } from './plan.ts';
 import type { SimulatedProcess } from './process.ts';
-import { read, type Recording, write } from './recording.ts';
-import type { Run } from './run.ts';
+import { read, type TransactionRecording, write } from './recording.ts';
+import type { SimulatedRun } from './run.ts';
 import type { Transactions } from './transactions.ts';
 
 /** The observers and their columns, by the names of plans. */
@@ -40,12 +40,12 @@ const STRANGER: ObservedColumn = { name: 'stranger', table: 't', column: 'also' 
 const STRANGE = /^client 0\b/;
 
 /** Whether the worker of this process has one observer more, which is in no plan. */
-export function isStrange({ world }: Run, processName: string): boolean {
+export function isStrange({ world }: SimulatedRun, processName: string): boolean {
   return world.knobs.mischief === 'differ' && STRANGE.test(processName);
 }
 
 /** The observers, for the judge. */
-export function observersOf(names: Names): readonly ObservedColumn[] {
+export function observersOf(names: RunNames): readonly ObservedColumn[] {
   return OBSERVERS.map(({ name, table, column }) => ({
     name: names.observer(name),
     table: names.table(table),
@@ -72,10 +72,10 @@ export class PlannedFailure extends Error {}
 /** The runs of one process's observers. */
 export class ObserverRuns {
   readonly observers: readonly Observer[];
-  readonly #run: Run;
+  readonly #run: SimulatedRun;
   readonly #process: SimulatedProcess;
   readonly #transactions: Transactions;
-  readonly #recordings = new Map<Timestamp, Recording>();
+  readonly #recordings = new Map<Timestamp, TransactionRecording>();
   /** Runs whose function is executing, by observer and cell. */
   readonly #running = new Set<string>();
   /**
@@ -84,7 +84,7 @@ export class ObserverRuns {
   readonly #failed = new Map<string, { readonly times: number; readonly atMs: number }>();
   #isClosed = false;
 
-  constructor(run: Run, process: SimulatedProcess, transactions: Transactions) {
+  constructor(run: SimulatedRun, process: SimulatedProcess, transactions: Transactions) {
     this.#run = run;
     this.#process = process;
     this.#transactions = transactions;
@@ -103,7 +103,7 @@ export class ObserverRuns {
     this.#isClosed = true;
   }
 
-  /** Called by the worker: a parked cell does not rest any more when it is marked again. */
+  /** Called by the worker: a parked cell does not rest any more when it is notified again. */
   parked(cell: DirtyCell): void {
     for (const name of this.#failed.keys()) {
       if (name.endsWith(` ${historicCell(cell)}`)) this.#failed.delete(name);
@@ -127,7 +127,7 @@ export class ObserverRuns {
     const { names } = this.#run.world;
     const recording = this.#transactions.record(startTimestamp);
     const cell = historicCell(dirty);
-    // judgement.ts finds out which runs are weak: those without an acknowledgment.
+    // final-checks.ts finds out which runs are weak: those without an acknowledgment.
     recording.run = { observer: names.observer(observer), cell, weak: false };
     this.#recordings.set(startTimestamp, recording);
     this.#run.world.umpire.ran(names.observer(observer), cell, startTimestamp);
@@ -155,7 +155,7 @@ export class ObserverRuns {
     observer: string,
     row: string,
     transaction: Transaction,
-    recording: Recording,
+    recording: TransactionRecording,
   ): Promise<void> {
     const { startTimestamp } = recording;
     const { scribe } = this.#transactions;
@@ -219,7 +219,7 @@ export class ObserverRuns {
       this.#find('no rest', `${name} runs ${nowMs - before.atMs} ms after it has failed`);
     }
     if (left <= 0 || !this.#run.world.troubled) return;
-    // After a long time without a mark a worker starts counting afresh.
+    // After a long time without a notification a worker starts counting afresh.
     const isSoon = before !== undefined && nowMs < before.atMs + 2 * restMs;
     this.#failed.set(name, { times: isSoon ? before.times + 1 : 1, atMs: nowMs });
     throw new PlannedFailure(`planned failure of ${name}`);

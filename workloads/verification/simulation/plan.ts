@@ -19,10 +19,15 @@ import {
   withStopsAtWaits,
   withTombstones,
 } from './knobs.ts';
-import { withLoad } from './loads.ts';
-import type { Operation, Plan, ProcessPlan, TransactionPlan } from './work.ts';
+import {
+  type PlannedOperation,
+  type ProcessPlan,
+  type SimulationPlan,
+  type TransactionPlan,
+  withLoad,
+} from './loads.ts';
 
-export type { Operation, Plan, ProcessPlan, TransactionPlan } from './work.ts';
+export type { PlannedOperation, SimulationPlan, ProcessPlan, TransactionPlan } from './loads.ts';
 
 /** A table that is dropped and created again, with other observed columns, in some runs. */
 export const SCRATCH: string = 's';
@@ -69,7 +74,7 @@ export const SPLITS: readonly string[] = ['c', 'e'];
 const USED = ['t', 'u'] as const;
 const ROWS = ['a', 'b', 'c', 'd', 'e', 'l', 'm'];
 
-export function planOf(seed: number): Plan {
+export function planOf(seed: number): SimulationPlan {
   // Forked, because streams of neighbouring seeds begin alike.
   const random = createRandom(seed).fork('plan');
   const drawn = withOwnerDeaths(swarm(random), createRandom(seed).fork('owner'));
@@ -114,12 +119,12 @@ export function planOf(seed: number): Plan {
  * client learns to read along. Mostly they have read that one in one of the rows already: then the
  * guesses for that row and for the others differ.
  */
-function withGuesses(plan: Plan, random: Random): Plan {
+function withGuesses(plan: SimulationPlan, random: Random): SimulationPlan {
   const one = (transaction: TransactionPlan): TransactionPlan => {
     const { kind, operations } = transaction;
     if (kind === 'replay' || kind === 'recreate' || random.fraction() < 0.7) return transaction;
     const rows = shuffled(random, ['a', 'b', 'c', 'd']).slice(0, random.integer(2, 4));
-    const read = (column: string, some: readonly string[]): Operation => {
+    const read = (column: string, some: readonly string[]): PlannedOperation => {
       return { do: 'getMany', cells: some.map((row) => `t/${row}:${column}`) };
     };
     const before = random.fraction() < 0.7 ? [read('d', rows.slice(0, 1))] : [];
@@ -137,7 +142,7 @@ function withGuesses(plan: Plan, random: Random): Plan {
  * Some transactions use the scratch table, too, first or last; others are replaced by one that
  * drops it and creates it again.
  */
-function withDrops(plan: Plan, random: Random): Plan {
+function withDrops(plan: SimulationPlan, random: Random): SimulationPlan {
   const one = (transaction: TransactionPlan): TransactionPlan => {
     if (random.fraction() < 0.02) {
       const observedColumns = random.pick([[], ['seen'], ['seen']]);
@@ -156,7 +161,7 @@ function withDrops(plan: Plan, random: Random): Plan {
   return { ...plan, processes };
 }
 
-function operationOnScratch(random: Random, isRead: boolean): Operation {
+function operationOnScratch(random: Random, isRead: boolean): PlannedOperation {
   const kind = random.fraction();
   if (isRead || kind < 0.2) {
     return random.fraction() < 0.5
@@ -176,7 +181,7 @@ interface Habits {
   readonly slow: boolean;
   /** Whether some transactions notify weakly. */
   readonly weak: boolean;
-  /** Whether some transactions mark parked cells again. */
+  /** Whether some transactions notify parked cells again. */
   readonly parking: boolean;
 }
 
@@ -196,7 +201,7 @@ function planTransaction(
     return { kind: 'replay', operations: [{ do: 'scan', table: random.pick(USED) }] };
   }
   const kind = random.fraction();
-  const operations: Operation[] = [];
+  const operations: PlannedOperation[] = [];
   if (slow && random.fraction() < 0.2) {
     operations.push(planOperation(random, cells, slow), {
       do: 'think',
@@ -229,7 +234,7 @@ function planSnapshot(random: Random, cells: readonly string[], slow: boolean): 
 function planPins(random: Random, cells: readonly string[]): ProcessPlan {
   const everyMs = random.pick([1_000, 3_000]);
   const transactions = Array.from({ length: random.integer(30, 60) }, (): TransactionPlan => {
-    const meanwhile: Operation = {
+    const meanwhile: PlannedOperation = {
       do: 'think',
       ms: random.integer(0.4 * everyMs, 0.8 * everyMs - 150),
     };
@@ -241,12 +246,12 @@ function planPins(random: Random, cells: readonly string[]): ProcessPlan {
   return { transactions, concurrency: random.integer(3, 6), worker: false };
 }
 
-function planReads(random: Random, cells: readonly string[]): readonly Operation[] {
+function planReads(random: Random, cells: readonly string[]): readonly PlannedOperation[] {
   if (random.fraction() < 0.3) return [planScan(random)];
   return [{ do: 'getMany', cells: shuffled(random, [...cells, ...LISTS]).slice(0, 4) }];
 }
 
-function planOperation(random: Random, cells: readonly string[], slow: boolean): Operation {
+function planOperation(random: Random, cells: readonly string[], slow: boolean): PlannedOperation {
   const cell = random.pick(cells);
   const kind = random.fraction();
   if (kind < 0.28) return { do: 'get', cell };
@@ -258,7 +263,7 @@ function planOperation(random: Random, cells: readonly string[], slow: boolean):
   return { do: 'think', ms: random.integer(0, 40) };
 }
 
-function planScan(random: Random): Operation {
+function planScan(random: Random): PlannedOperation {
   const table = random.pick(USED);
   if (random.fraction() < 0.6) return { do: 'scan', table };
   return { do: 'scan', table, part: [random.pick(ROWS), random.pick(ROWS)] };

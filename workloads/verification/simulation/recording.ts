@@ -19,12 +19,12 @@ import {
   type HistoricValue,
   type ObserverRun,
 } from '../judges/history.ts';
-import { insideOf } from '../judges/scans.ts';
-import type { Names } from './names.ts';
-import { type Operation, SCANNED } from './plan.ts';
+import { insideOf } from '../judges/versions.ts';
+import type { RunNames } from './names.ts';
+import { type PlannedOperation, SCANNED } from './plan.ts';
 
 /** A transaction in progress: a `HistoricTransaction` whose outcome may still change. */
-export interface Recording extends HistoricTransaction {
+export interface TransactionRecording extends HistoricTransaction {
   outcome: HistoricTransaction['outcome'];
   commitTimestamp?: Timestamp | undefined;
   endedAt?: number | undefined;
@@ -42,21 +42,21 @@ export interface Recording extends HistoricTransaction {
 /** The dependencies of a client's recording. */
 export interface RecordingOptions {
   readonly clock: Clock;
-  readonly names: Names;
+  readonly names: RunNames;
   /** Reports a violation. */
   find(claim: string, message: string): void;
   /**
    * Called when a read of the snapshot begins; the returned function is called when the read was
    * answered without an error.
    */
-  reading?(startTimestamp: Timestamp): () => void;
+  reading?(startTimestamp: Timestamp): (isUsed: boolean) => void;
 }
 
 export function startRecording(
   process: string,
   startTimestamp: Timestamp,
   beganAt: number,
-): Recording {
+): TransactionRecording {
   return {
     process,
     startTimestamp,
@@ -75,8 +75,8 @@ export function startRecording(
 export async function perform(
   scribe: RecordingOptions,
   transaction: Transaction,
-  operations: readonly Operation[],
-  recording: Recording,
+  operations: readonly PlannedOperation[],
+  recording: TransactionRecording,
 ): Promise<void> {
   for (const operation of operations) await performOne(scribe, transaction, operation, recording);
 }
@@ -84,8 +84,8 @@ export async function perform(
 async function performOne(
   scribe: RecordingOptions,
   transaction: Transaction,
-  operation: Operation,
-  recording: Recording,
+  operation: PlannedOperation,
+  recording: TransactionRecording,
 ): Promise<void> {
   const { names } = scribe;
   const { startTimestamp, locks, weak } = recording;
@@ -132,8 +132,8 @@ async function performOne(
 export async function readOnly(
   scribe: RecordingOptions,
   reader: Reader,
-  operation: Operation,
-  recording: Recording,
+  operation: PlannedOperation,
+  recording: TransactionRecording,
 ): Promise<void> {
   const { names } = scribe;
   if (operation.do === 'getMany') {
@@ -148,7 +148,7 @@ export async function readOnly(
 }
 
 /** A part of a table lies between two rows, given in either order. */
-function rangeOf({ table, part }: Operation & { do: 'scan' }, names: Names): ScanRange {
+function rangeOf({ table, part }: PlannedOperation & { do: 'scan' }, names: RunNames): ScanRange {
   const range = { table: names.table(table), columns: SCANNED.map((one) => names.column(one)) };
   if (part === undefined) return range;
   const [start, end] = part
@@ -161,7 +161,7 @@ async function scan(
   scribe: RecordingOptions,
   reader: Reader,
   range: ScanRange,
-  recording: Recording,
+  recording: TransactionRecording,
 ): Promise<void> {
   const { table } = range;
   const found = await ask(scribe, recording, () => cellsIn(reader, range));
@@ -173,7 +173,7 @@ async function scan(
   for (const { cell, value } of recording.writes) {
     if (value === undefined || found.has(cell)) continue;
     const { table: of, row, column } = addressOf(cell);
-    if (of === table && isInside({ row: Buffer.from(row), column })) {
+    if (of === table && isInside({ row, column })) {
       misread(scribe, recording, { cell, value: undefined });
     }
   }
@@ -193,16 +193,17 @@ async function cellsIn(reader: Reader, range: ScanRange): Promise<Map<string, st
 /** Reads, and if the snapshot is stale, reads once more. */
 async function ask<T>(
   scribe: RecordingOptions,
-  { startTimestamp }: Recording,
+  { startTimestamp }: TransactionRecording,
   doRead: () => Promise<T>,
 ): Promise<T> {
-  const answered = scribe.reading?.(startTimestamp);
+  const ended = scribe.reading?.(startTimestamp);
   try {
     const answer = await doRead();
-    answered?.();
+    ended?.(true);
     return answer;
   } catch (error) {
     if (hasCode(error, 'STALE_SNAPSHOT')) await expectRefused(scribe, startTimestamp, doRead);
+    ended?.(false);
     throw error;
   }
 }
@@ -227,7 +228,7 @@ export async function read(
   scribe: RecordingOptions,
   transaction: Transaction,
   cell: string,
-  recording: Recording,
+  recording: TransactionRecording,
 ): Promise<string | undefined> {
   const address = scribe.names.address(cell);
   const value = (await ask(scribe, recording, () => transaction.get(address)))?.toString();
@@ -240,7 +241,7 @@ export function write(
   { names }: RecordingOptions,
   transaction: Transaction,
   { cell, value }: { readonly cell: string; readonly value?: string | undefined },
-  { writes, locks }: Recording,
+  { writes, locks }: TransactionRecording,
 ): void {
   if (value === undefined) transaction.delete(names.address(cell));
   else setAndReuse(transaction, names.address(cell), value);
@@ -259,7 +260,11 @@ function setAndReuse(transaction: Transaction, cell: CellAddress, value: string)
   bytes.fill('x');
 }
 
-function note(scribe: RecordingOptions, recording: Recording, seen: HistoricValue): void {
+function note(
+  scribe: RecordingOptions,
+  recording: TransactionRecording,
+  seen: HistoricValue,
+): void {
   const own = ownWrite(recording, seen.cell);
   if (own === undefined) recording.reads.push(seen);
   else if (own.value !== seen.value) misread(scribe, recording, seen);
@@ -267,7 +272,7 @@ function note(scribe: RecordingOptions, recording: Recording, seen: HistoricValu
 
 function misread(
   scribe: RecordingOptions,
-  recording: Recording,
+  recording: TransactionRecording,
   { cell, value }: HistoricValue,
 ): void {
   const wrote = ownWrite(recording, cell)?.value;
@@ -276,6 +281,6 @@ function misread(
   scribe.find('transactions: own write not read', message);
 }
 
-function ownWrite({ writes }: Recording, cell: string): HistoricValue | undefined {
+function ownWrite({ writes }: TransactionRecording, cell: string): HistoricValue | undefined {
   return writes.find((one) => one.cell === cell);
 }

@@ -1,15 +1,14 @@
 /** One simulated run: what its clients share besides the world. */
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import type { CellAddress } from '../../../engine/transaction/index.ts';
-import type { OracleService } from './oracle-service.ts';
-import type { Plan } from './plan.ts';
-import type { ScanLockService } from './scan-lock-service.ts';
+import type { OracleService, ScanLockService } from './services.ts';
+import type { SimulationPlan } from './plan.ts';
 import type { SimulatedProcess } from './process.ts';
-import type { Recording } from './recording.ts';
+import type { TransactionRecording } from './recording.ts';
 import type { World } from './world.ts';
 
-export interface Run {
-  readonly plan: Plan;
+export interface SimulatedRun {
+  readonly plan: SimulationPlan;
   readonly world: World;
   readonly liveness: SimulatedLiveness;
   /** Absent if each client allocates its own ranges. */
@@ -18,12 +17,12 @@ export interface Run {
   readonly scanLocks: ScanLockService | undefined;
   /** The client that collects garbage, if there is one. Changes with its lives. */
   collector: { readonly process: SimulatedProcess } | undefined;
-  readonly transactions: Recording[];
+  readonly transactions: TransactionRecording[];
   /** The answers of `outcomeOf`. */
-  readonly answers: Answer[];
+  readonly answers: OutcomeAnswer[];
   /** Commits whose outcome was not known at first. */
   unknowns: number;
-  /** Parked cells that were marked again. */
+  /** Parked cells that were notified again. */
   replayed: number;
   /** How often the scratch table was dropped. */
   dropped: number;
@@ -43,7 +42,7 @@ export interface Run {
   fail(error: unknown, who: string): void;
 }
 
-export interface Answer {
+export interface OutcomeAnswer {
   readonly primary: CellAddress;
   readonly startTimestamp: Timestamp;
   readonly outcome: 'committed' | 'rolled back';
@@ -70,7 +69,7 @@ export class SimulatedLiveness {
     this.#dead.add(token);
   }
 
-  /** Takes a live process for dead, until `trust`. */
+  /** Presumes a live process dead, until `trust`. */
   mistake(token: string): void {
     this.#mistaken.add(token);
   }

@@ -2,9 +2,8 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { systemClock } from '../../../engine/base/index.ts';
 import { planOf } from './plan.ts';
-import type { Share } from './seeds.ts';
+import { add, NOTHING, type Share, tallyOf } from './seeds.ts';
 import { simulate } from './simulate.ts';
-import { add, NOTHING, tallyOf } from './tally.ts';
 
 const POST_MS = 250;
 

@@ -3,7 +3,10 @@
  * progress.
  */
 import { runThread } from '../../harness/processes/thread.ts';
-import { add, NOTHING, type Tally } from './tally.ts';
+import { EVENT_FAULTS, GROUP_FAULTS, MESSAGE_FAULTS } from './knobs.ts';
+import type { Result, RunCounts } from './simulate.ts';
+import { allWaits } from './waits.ts';
+import type { FaultCounts } from './world.ts';
 
 export interface Seeds {
   readonly from: number;
@@ -47,4 +50,84 @@ export async function simulateSeeds(
   });
   await Promise.all(threads);
   return tally;
+}
+
+/* The results of many runs: how much was simulated, and which faults ever occurred. */
+
+export interface FailedRun {
+  readonly seed: number;
+  readonly claim: string;
+  readonly message: string;
+}
+
+export interface Tally {
+  readonly runs: number;
+  readonly counts: RunCounts;
+  readonly faults: FaultCounts;
+  readonly stopped: Result['stopped'];
+  /** Milliseconds of virtual time. */
+  readonly lastedMs: number;
+  /** The first violation of each run that has one. */
+  readonly failed: readonly FailedRun[];
+}
+
+export const NOTHING: Tally = {
+  runs: 0,
+  counts: {
+    transactions: 0,
+    commits: 0,
+    conflicts: 0,
+    unknown: 0,
+    rolledForward: 0,
+    rolledBack: 0,
+    observerRuns: 0,
+    hung: 0,
+    parked: 0,
+    replayed: 0,
+    tablesDropped: 0,
+    cellsCollected: 0,
+  },
+  faults: {},
+  stopped: {},
+  lastedMs: 0,
+  failed: [],
+};
+
+export function tallyOf({ plan, counts, faults, stopped, lastedMs, violations }: Result): Tally {
+  const [first] = violations;
+  const failed = first === undefined ? [] : [{ seed: plan.seed, ...first }];
+  return { runs: 1, counts, faults, stopped, lastedMs, failed };
+}
+
+export function add(a: Tally, b: Tally): Tally {
+  return {
+    runs: a.runs + b.runs,
+    counts: addCounts(a.counts, b.counts),
+    faults: addCounts(a.faults, b.faults),
+    stopped: addCounts(a.stopped, b.stopped),
+    lastedMs: a.lastedMs + b.lastedMs,
+    failed: [...a.failed, ...b.failed].toSorted((one, other) => one.seed - other.seed),
+  };
+}
+
+/** Faults that never occurred in these runs: nothing is known about them. */
+export function notCovered({ faults }: Tally): readonly string[] {
+  return [...MESSAGE_FAULTS, ...GROUP_FAULTS, ...EVENT_FAULTS].filter(
+    (fault) => (faults[fault] ?? 0) === 0,
+  );
+}
+
+/** Places of work outside of transactions at which no process was stopped. */
+export function notStoppedAt({ stopped }: Tally): readonly string[] {
+  return allWaits().filter((place) => stopped[place] === undefined);
+}
+
+function addCounts<Counts extends object>(a: Counts, b: Counts): Counts {
+  const sum: Record<string, number> = {};
+  for (const counts of [a, b]) {
+    for (const [name, count] of Object.entries(counts)) {
+      sum[name] = (sum[name] ?? 0) + Number(count);
+    }
+  }
+  return sum as Counts;
 }

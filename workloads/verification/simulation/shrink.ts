@@ -9,7 +9,7 @@
  * Shrinking works because a draw of chance depends on its purpose, not on the draws before it
  * (chance.ts): the rest of the run mostly happens as before.
  */
-import type { Plan, ProcessPlan, TransactionPlan } from './plan.ts';
+import type { ProcessPlan, SimulationPlan, TransactionPlan } from './plan.ts';
 import { simulate } from './simulate.ts';
 
 /**
@@ -17,10 +17,10 @@ import { simulate } from './simulate.ts';
  * aborts ends the search early.
  */
 export async function shrink(
-  plan: Plan,
+  plan: SimulationPlan,
   claim: string,
   { runsMax = 2_000, signal }: { readonly runsMax?: number; readonly signal?: AbortSignal } = {},
-): Promise<Plan> {
+): Promise<SimulationPlan> {
   let smallest = plan;
   let runsLeft = runsMax;
   for (;;) {
@@ -29,7 +29,7 @@ export async function shrink(
     smallest = smaller;
   }
 
-  async function findSmaller(): Promise<Plan | undefined> {
+  async function findSmaller(): Promise<SimulationPlan | undefined> {
     for (const candidate of candidates(smallest)) {
       if (runsLeft-- <= 0 || signal?.aborted === true) return undefined;
       const { violations } = await simulate(candidate);
@@ -40,7 +40,7 @@ export async function shrink(
 }
 
 /** Smaller plans; those that leave out most come first. */
-function* candidates(plan: Plan): Generator<Plan> {
+function* candidates(plan: SimulationPlan): Generator<SimulationPlan> {
   for (const processes of withoutOne(plan.processes)) yield { ...plan, processes };
   for (const messages of withoutOneKey(plan.knobs.messages)) {
     yield { ...plan, knobs: { ...plan.knobs, messages } };
@@ -59,7 +59,7 @@ function* candidates(plan: Plan): Generator<Plan> {
   }
 }
 
-function* simplerKnobs(plan: Plan): Generator<Plan> {
+function* simplerKnobs(plan: SimulationPlan): Generator<SimulationPlan> {
   const { knobs } = plan;
   if (plan.observerFailures > 0) yield { ...plan, observerFailures: 0 };
   if (knobs.skewMs > 0) yield { ...plan, knobs: { ...knobs, skewMs: 0 } };
@@ -110,4 +110,17 @@ function* withoutOneKey<T extends object>(object: T): Generator<T> {
   for (const key of Object.keys(object)) {
     yield Object.fromEntries(Object.entries(object).filter(([other]) => other !== key)) as T;
   }
+}
+
+/* The story of a run: which process did what, in order, in virtual time, one line per event. */
+
+/** The run from its beginning to its end, then its violations. */
+export async function tellStory(plan: SimulationPlan): Promise<readonly string[]> {
+  const lines: string[] = [];
+  const { violations } = await simulate(plan, {
+    tell: (timeMs, who, what) => {
+      lines.push(`${String(timeMs).padStart(6)} ms  ${who}: ${what}`);
+    },
+  });
+  return [...lines, ...violations.map(({ claim, message }) => `${claim}: ${message}`)];
 }

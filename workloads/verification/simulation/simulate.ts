@@ -10,26 +10,23 @@
  * applied, in order, and on the model store also on who sent it and which conditions held.
  */
 import type { History, Violation } from '../judges/history.ts';
-import { judge } from './judgement.ts';
-import { Client } from './client.ts';
+import { FinalChecks, judge, judgeDurations, judgeSilence } from './final-checks.ts';
+import { SimulatedClient } from './client.ts';
 import { scheduleEvents } from './events.ts';
-import type { Cluster } from './hbase/cluster.ts';
+import type { HBaseCluster } from './hbase/cluster.ts';
 import { calmCluster, clusterOf } from './hbase/database-run.ts';
 import { judgeMischief } from './mischief.ts';
 import { observersOf } from './observers.ts';
-import { OracleService } from './oracle-service.ts';
-import { ScanLockService } from './scan-lock-service.ts';
-import { judgeDurations, judgeSilence } from './durations.ts';
-import { FinalChecks } from './final-checks.ts';
+import { OracleService, ScanLockService } from './services.ts';
 import { leftLocks, setFirstTimestamp } from './storage.ts';
-import { type Plan, type ProcessPlan } from './plan.ts';
+import { type SimulationPlan, type ProcessPlan } from './plan.ts';
 import type { SimulatedProcess } from './process.ts';
-import { type Run, SimulatedLiveness } from './run.ts';
+import { type SimulatedRun, SimulatedLiveness } from './run.ts';
 import type { WatchedEvent } from './watched.ts';
 import { type FaultCounts, World } from './world.ts';
 
 export interface Result {
-  readonly plan: Plan;
+  readonly plan: SimulationPlan;
   readonly violations: readonly Violation[];
   readonly history: History;
   readonly counts: RunCounts;
@@ -37,7 +34,7 @@ export interface Result {
   /** How often a process was stopped at each place of work outside of transactions (waits.ts). */
   readonly stopped: Readonly<Record<string, number>>;
   /** What happened to the simulated HBase, if that is the store. */
-  readonly cluster?: Cluster['counts'] | undefined;
+  readonly cluster?: HBaseCluster['counts'] | undefined;
   readonly digest: number;
   /** Milliseconds of virtual time. */
   readonly lastedMs: number;
@@ -57,7 +54,7 @@ export interface RunCounts {
   hung: number;
   /** Cells whose observers failed too often. */
   parked: number;
-  /** Parked cells that were marked again. */
+  /** Parked cells that were notified again. */
   replayed: number;
   tablesDropped: number;
   /** Cells erased by the collector. */
@@ -74,7 +71,7 @@ export interface SimulationOptions {
 }
 
 /**
- * A process that waits this long, in virtual time, waits for ever: the longest honest wait in 3,000
+ * A process that waits this long, in virtual time, waits forever: the longest honest wait in 3,000
  * seeds was 142 s.
  */
 const LIMIT_MS = 400_000;
@@ -84,10 +81,13 @@ const RESTART_MS = 25;
  * then.
  */
 const KNOWN_AFTER_TTLS = 20;
-/** A late message may set a lock or a mark again; the second round finds it. */
+/** A late message may set a lock or a notification again; the second round finds it. */
 const SETTLING_ROUNDS = 2;
 
-export async function simulate(plan: Plan, options: SimulationOptions = {}): Promise<Result> {
+export async function simulate(
+  plan: SimulationPlan,
+  options: SimulationOptions = {},
+): Promise<Result> {
   const simulation = new Simulation(plan, options);
   try {
     await simulation.run();
@@ -104,17 +104,17 @@ interface ProcessSlot {
   /** Transactions begun. Only grows, also from life to life. */
   begun: number;
   lives: number;
-  client: Client;
+  client: SimulatedClient;
 }
 
 class Simulation {
   readonly #world: World;
-  readonly #run: Run;
+  readonly #run: SimulatedRun;
   readonly #slots: ProcessSlot[] = [];
-  readonly #clients: Client[] = [];
+  readonly #clients: SimulatedClient[] = [];
   readonly #violations: Violation[] = [];
 
-  constructor(plan: Plan, { tell, watch }: SimulationOptions) {
+  constructor(plan: SimulationPlan, { tell, watch }: SimulationOptions) {
     const world = new World(plan.seed, plan.knobs);
     this.#world = world;
     if (tell !== undefined) {
@@ -299,7 +299,7 @@ class Simulation {
     const history: History = {
       transactions: run.transactions,
       records: this.#world.records,
-      markers: this.#world.markers,
+      rollbacks: this.#world.rollbacks,
     };
     if (this.#violations.length === 0) this.#violations.push(...judge(run, history));
     return {
@@ -317,7 +317,7 @@ class Simulation {
   }
 
   #counts(): RunCounts {
-    const sum = (of: (client: Client) => number): number =>
+    const sum = (of: (client: SimulatedClient) => number): number =>
       this.#clients.reduce((total, client) => total + of(client), 0);
     return {
       transactions: this.#run.transactions.length,
@@ -335,13 +335,13 @@ class Simulation {
     };
   }
 
-  #newClient(plan: ProcessPlan, role: string, life: number): Client {
+  #newClient(plan: ProcessPlan, role: string, life: number): SimulatedClient {
     const names = {
       name: life === 0 ? role : `${role}, life ${life}`,
       id: this.#clients.length + 1,
       life,
     };
-    const client = new Client(this.#run, plan, names);
+    const client = new SimulatedClient(this.#run, plan, names);
     this.#clients.push(client);
     return client;
   }

@@ -8,10 +8,9 @@
 import { PercolatorError } from '../../../engine/base/index.ts';
 import type { Bigtable, Manifest, Row, RowMutation } from '../../../engine/bigtable/index.ts';
 import { LEASES_TABLE } from '../../../engine/leases/lease-table.ts';
-import { describeFilters, describeMutations, describeRow } from './describe.ts';
+import { describeFilters, describeMutations, describeRow } from '../world/describe.ts';
 import type { MessageFault } from './knobs.ts';
-import { Lane } from './lane.ts';
-import { type Message, send } from './network.ts';
+import { Lane, type NetworkMessage, send } from './network.ts';
 import type { SimulatedProcess } from './process.ts';
 import { leasesOf } from './watched.ts';
 import type { World } from './world.ts';
@@ -141,13 +140,13 @@ export class SimulatedBigtable implements Bigtable {
     });
 
   #splitsOf(table: string): readonly string[] {
-    const { splits } = this.#world.table(table);
+    const { splits = [] } = this.#world.table(table).schema;
     return this.#world.knobs.staleTablets === true ? SPLITS_OF_YESTERDAY : splits;
   }
 
   readonly createTable: Bigtable['createTable'] = (table, schema) => {
     return this.#administer(`creates ${table}`, () => {
-      this.#world.createTable(table, schema);
+      this.#world.tables.create(table, schema);
     });
   };
 
@@ -203,7 +202,7 @@ export class SimulatedBigtable implements Bigtable {
   #mutate<T>(
     row: string,
     immunity: ReadonlySet<MessageFault>,
-    mutation: Pick<Message<T>, 'arrive' | 'describe' | 'fate'>,
+    mutation: Pick<NetworkMessage<T>, 'arrive' | 'describe' | 'fate'>,
   ): Promise<T> {
     const lane = this.#lane;
     return send(this.#world, this.#process, {

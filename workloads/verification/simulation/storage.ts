@@ -11,7 +11,7 @@ import {
 } from '../../../engine/transaction/index.ts';
 import { historicCell } from '../judges/history.ts';
 import { clusterOf, plant } from './hbase/database-run.ts';
-import { ModelTable } from './model-table.ts';
+import { TableData } from '../world/table.ts';
 import { TABLES } from './plan.ts';
 import type { World } from './world.ts';
 
@@ -30,7 +30,7 @@ export function setFirstTimestamp(world: World, identity?: string): void {
     plant(cluster, table, 'range', limit);
     return;
   }
-  const oracle = new ModelTable([], ['oracle'], world.knobs.tombstones);
+  const oracle = new TableData({ families: ['oracle'], splits: [] }, world.knobs);
   oracle.mutateRow('range', [limit]);
   if (identity !== undefined) {
     const name = { family: 'oracle', qualifier: 'identity', value: Buffer.from(identity) };
@@ -40,13 +40,13 @@ export function setFirstTimestamp(world: World, identity?: string): void {
 }
 
 /**
- * Marks that are left: `notify t/d:seen@12`. Parked marks are not included, because they wait for
- * an operator.
+ * Notifications that are left: `notify t/d:seen@12`. Parked notifications are not included, because
+ * they wait for an operator.
  */
-export function leftMarks(world: World): readonly string[] {
-  const marks = [NOTIFY, WEAK].map((family) => ({ family }));
+export function leftNotifications(world: World): readonly string[] {
+  const notifications = [NOTIFY, WEAK].map((family) => ({ family }));
   return storedTables(world).flatMap((table) =>
-    leftCells(world, notifyTable(table), marks).map(
+    leftCells(world, notifyTable(table), notifications).map(
       ({ row, family, qualifier: column, timestamp }) =>
         `${family} ${historicCell({ table, row, column })}@${timestamp}`,
     ),

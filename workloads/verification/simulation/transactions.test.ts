@@ -6,8 +6,8 @@ import type { Percolator } from '../../../engine/percolator.ts';
 import { clockOf } from './machine.ts';
 import { planOf } from './plan.ts';
 import { SimulatedProcess } from './process.ts';
-import type { Recording } from './recording.ts';
-import type { Run } from './run.ts';
+import type { TransactionRecording } from './recording.ts';
+import type { SimulatedRun } from './run.ts';
 import { Transactions } from './transactions.ts';
 import { World } from './world.ts';
 
@@ -15,8 +15,8 @@ test('a snapshot of the past does not hide when a transaction asked for the same
   const plan = planOf(1);
   const world = new World(1, plan.knobs);
   const process = new SimulatedProcess(world.timeline, { name: 'client', id: 1 }, () => {});
-  const recorded: Recording[] = [];
-  const run = { plan, world, transactions: recorded } as unknown as Run;
+  const recorded: TransactionRecording[] = [];
+  const run = { plan, world, transactions: recorded } as unknown as SimulatedRun;
   const transactions = new Transactions(run, process, clockOf(world, process));
   await world.timeline.run(() => world.timeline.ticks > 2);
   const asked = world.timeline.ticks;

@@ -7,18 +7,17 @@ import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import { type TimestampOracle, withNext } from '../../../engine/oracle/index.ts';
 import type { Percolator } from '../../../engine/percolator.ts';
 import type { Transaction } from '../../../engine/transaction/index.ts';
-import { type Operation, SCRATCH, SPLITS, type TransactionPlan } from './plan.ts';
-import type { SimulatedProcess } from './process.ts';
+import { type PlannedOperation, SCRATCH, SPLITS, type TransactionPlan } from './plan.ts';
+import type { SimulatedClock, SimulatedProcess } from './process.ts';
 import {
   expectRefused,
   perform,
   readOnly,
-  type Recording,
+  type TransactionRecording,
   type RecordingOptions,
   startRecording,
 } from './recording.ts';
-import type { Run } from './run.ts';
-import type { SimulatedClock } from './simulated-clock.ts';
+import type { SimulatedRun } from './run.ts';
 import { leftLocks } from './storage.ts';
 
 /** The rest after a failure, before the next transaction. */
@@ -30,7 +29,7 @@ export class Transactions {
   failed = 0;
   /** Whether the database may have been closed under a transaction. */
   mayBeClosed = false;
-  readonly #run: Run;
+  readonly #run: SimulatedRun;
   readonly #process: SimulatedProcess;
   readonly #clock: SimulatedClock;
   /** When each start timestamp was asked for, until its transaction is recorded. */
@@ -38,7 +37,7 @@ export class Transactions {
   /** Every timestamp received, oldest first: moments of the past for snapshots. */
   readonly #given: { readonly timestamp: Timestamp; readonly atMs: number }[] = [];
 
-  constructor(run: Run, process: SimulatedProcess, clock: SimulatedClock) {
+  constructor(run: SimulatedRun, process: SimulatedProcess, clock: SimulatedClock) {
     const { world } = run;
     this.#run = run;
     this.#process = process;
@@ -49,10 +48,7 @@ export class Transactions {
       find: (claim, message) => {
         world.umpire.find(claim, `${process.name}: ${message}`);
       },
-      reading: (startTimestamp) => {
-        const since = world.timeline.ticks;
-        return () => world.answered(process, startTimestamp, since);
-      },
+      reading: (startTimestamp) => world.asked(process, startTimestamp),
     };
   }
 
@@ -70,14 +66,14 @@ export class Transactions {
     });
   }
 
-  record(startTimestamp: Timestamp): Recording {
+  record(startTimestamp: Timestamp): TransactionRecording {
     const recording = this.#recordAsked(startTimestamp, this.#askedAt.get(startTimestamp));
     this.#askedAt.delete(startTimestamp);
     return recording;
   }
 
   /** @param askedAt absent for a snapshot of the past, of which real time demands nothing */
-  #recordAsked(startTimestamp: Timestamp, askedAt = 0): Recording {
+  #recordAsked(startTimestamp: Timestamp, askedAt = 0): TransactionRecording {
     const recording = startRecording(this.#process.name, startTimestamp, askedAt);
     this.#run.transactions.push(recording);
     return recording;
@@ -108,8 +104,8 @@ export class Transactions {
    */
   async transactRecorded(
     percolator: Percolator,
-    operations: readonly Operation[],
-    recordings: Recording[] = [],
+    operations: readonly PlannedOperation[],
+    recordings: TransactionRecording[] = [],
   ): Promise<void> {
     await percolator.transact(async (transaction) => {
       const before = recordings.at(-1);
@@ -126,7 +122,7 @@ export class Transactions {
   /** Resolves to whether the snapshot could be read to its end. */
   async snapshot(
     percolator: Percolator,
-    operations: readonly Operation[],
+    operations: readonly PlannedOperation[],
     timestamp?: Timestamp,
   ): Promise<boolean> {
     try {
@@ -164,7 +160,7 @@ export class Transactions {
   }
 
   async #byHand(percolator: Percolator, { operations }: TransactionPlan): Promise<void> {
-    let recording: Recording | undefined;
+    let recording: TransactionRecording | undefined;
     let transaction: Transaction | undefined;
     try {
       transaction = await percolator.begin();
@@ -192,7 +188,7 @@ export class Transactions {
   }
 
   async #transact(percolator: Percolator, { operations }: TransactionPlan): Promise<void> {
-    const recordings: Recording[] = [];
+    const recordings: TransactionRecording[] = [];
     try {
       await this.transactRecorded(percolator, operations, recordings);
     } catch (error) {
@@ -249,7 +245,11 @@ export class Transactions {
     return this.#given.findLast(({ atMs }) => atMs <= nowMs - agoMs)?.timestamp;
   }
 
-  #heard(recording: Recording, outcome: Recording['outcome'], commitTimestamp?: Timestamp): void {
+  #heard(
+    recording: TransactionRecording,
+    outcome: TransactionRecording['outcome'],
+    commitTimestamp?: Timestamp,
+  ): void {
     if (!this.#process.isAlive) return;
     recording.outcome = outcome;
     recording.commitTimestamp = commitTimestamp;
@@ -258,7 +258,7 @@ export class Transactions {
 
   async #failed(
     percolator: Percolator,
-    recording: Recording | undefined,
+    recording: TransactionRecording | undefined,
     error: unknown,
   ): Promise<void> {
     const { world } = this.#run;

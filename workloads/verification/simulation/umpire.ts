@@ -9,15 +9,19 @@
  *   - a process knows that its own transactions have ended (P29)
  *   - observers rest after failures (P45), do not run twice for one cell at the same time (P48),
  *     and do not commit after their worker has reported that it has stopped (P50)
- *   - a weak mark is cleared only when each observer of the cell has begun a run that sees it
- *     (P41): a later run, for another reason, would hide the loss from a judge of the history
+ *   - a weak notification is cleared only when each observer of the cell has begun a run that sees
+ *     it (P41): a later run, for another reason, would hide the loss from a judge of the history
  *   - a transaction that locked its primary leaves a trace there of how it ended (P1, P8)
  *   - a collector begins to delete below a horizon only when that horizon has been persisted for as
  *     long as a message may be in flight (P4), or a fence was set since (P84)
  *   - no read is answered from a snapshot below the deletion horizon that a collector had announced
  *     when the read was served, even if the values are right (P31)
  */
-import type { ConditionalRowMutation, Timestamp } from '../../../engine/bigtable/index.ts';
+import type {
+  CellFilter,
+  ConditionalRowMutation,
+  Timestamp,
+} from '../../../engine/bigtable/index.ts';
 import {
   placeOf,
   columnOf,
@@ -30,10 +34,28 @@ import {
 } from '../../../engine/transaction/index.ts';
 import { historicCell, type History, type Violation } from '../judges/history.ts';
 import type { Knobs } from './knobs.ts';
-import type { ModelTable } from './model-table.ts';
+import type { TableData } from '../world/table.ts';
+
+interface Reading {
+  /** Of each answer below the deletion horizon: the reads that it may be for and that are used. */
+  readonly late: Set<Set<Reading>>;
+}
 
 /** Violations kept of each claim: one mistake in the engine causes many. */
 const VIOLATIONS_MAX = 5;
+
+/** What may go wrong in a run. */
+export type UmpireKnobs = Pick<
+  Knobs,
+  | 'messages'
+  | 'groups'
+  | 'events'
+  | 'hbase'
+  | 'stopsAtWaits'
+  | 'drift'
+  | 'lockTimeToLiveMs'
+  | 'delayMsMax'
+>;
 
 export class Umpire {
   readonly violations: Violation[] = [];
@@ -41,7 +63,7 @@ export class Umpire {
   readonly isCalm: boolean;
   /** At most databases are closed and opened again. */
   readonly isGentle: boolean;
-  /** At most answers are slow and messages repeated: no process may be taken for dead. */
+  /** At most answers are slow and messages repeated: no process may be presumed dead. */
   readonly isPatient: boolean;
   /** All locks that were ever set, to check at the end. */
   readonly #locks: {
@@ -60,14 +82,14 @@ export class Umpire {
   readonly #waitMsMin: number;
   /** Collectors delete below it, or are about to. Only grows. */
   #deletionHorizon: Timestamp = 0;
-  /** By process and snapshot: when the last read below the deletion horizon was served. */
-  readonly #servedLate = new Map<string, number>();
+  /** Reads in progress, by process and snapshot. */
+  readonly #reading = new Map<string, Set<Reading>>();
 
   /** By cell, and by observer: the newest snapshot of a run. */
   readonly #seen = new Map<string, Map<string, Timestamp>>();
 
   /** @param messageLifetimeMs for which collectors wait; 0 if that is not judged */
-  constructor(knobs: Knobs, messageLifetimeMs: number) {
+  constructor(knobs: UmpireKnobs, messageLifetimeMs: number) {
     this.#waitMsMin = messageLifetimeMs / (1 + (knobs.drift ?? 0)) - 1;
     this.isCalm = isCalm(knobs);
     const { reopen: _, ...events } = knobs.events;
@@ -76,20 +98,14 @@ export class Umpire {
   }
 
   /** Checks a conditional mutation that found an offending cell, before anything is changed. */
-  refused(table: ModelTable, conditional: ConditionalRowMutation): void {
-    const locks = (conditional.ifNotFound ?? []).filter((one) => isOf(LOCK, one));
-    if (locks.length === 0) return; // Not a prewrite.
-    const isGrounded = locks.some((lock) => {
-      if (lock.kind !== 'set') return false;
-      const { timestamp } = lock;
-      const column = columnOf(lock);
-      const filters = [
-        placeOf(LOCK, column),
-        { ...placeOf(WRITE, column), from: timestamp },
-        { ...placeOf(ROLLBACK, column), from: timestamp, to: timestamp },
-      ];
-      return table.readRow(conditional.row, filters) !== undefined;
-    });
+  refused(table: TableData, conditional: ConditionalRowMutation): void {
+    const grounds = groundsOf(conditional);
+    if (grounds.length === 0) return; // Not a prewrite.
+    this.judgeRefusal(conditional, table.readRow(conditional.row, grounds) !== undefined);
+  }
+
+  /** @param isGrounded whether the row had a cell that is among the grounds of the refusal */
+  judgeRefusal(conditional: ConditionalRowMutation, isGrounded: boolean): void {
     if (isGrounded) return;
     const where = `${conditional.table}/${conditional.row}`;
     this.find('conflicts: groundless', `a prewrite of ${where} was refused without a reason`);
@@ -134,12 +150,14 @@ export class Umpire {
   }
 
   /**
-   * After a run: every cell that was locked as a primary has a marker of its transaction, unless
-   * the transaction has committed or the table is gone.
+   * After a run: every cell that was locked as a primary has a rollback record of its transaction,
+   * unless the transaction has committed or the table is gone.
    */
-  judgeTraces({ records, markers }: History, isThere: (table: string) => boolean): void {
+  judgeTraces({ records, rollbacks }: History, isThere: (table: string) => boolean): void {
     const committed = new Set(records.map(({ startTimestamp }) => startTimestamp));
-    const traces = new Set(markers.map(({ cell, startTimestamp }) => `${cell}@${startTimestamp}`));
+    const traces = new Set(
+      rollbacks.map(({ cell, startTimestamp }) => `${cell}@${startTimestamp}`),
+    );
     for (const { table, row, column, startTimestamp, value } of this.#locks) {
       if (committed.has(startTimestamp) || !isThere(table)) continue;
       const cell = historicCell({ table, row, column });
@@ -156,7 +174,7 @@ export class Umpire {
    * horizon below which it will.
    */
   collectorIsAt(progress: Uint8Array, nowMs: number): void {
-    const { deletionHorizon, phase } = JSON.parse(Buffer.from(progress).toString()) as {
+    const { deletionHorizon, phase } = JSON.parse(new TextDecoder().decode(progress)) as {
       readonly deletionHorizon: Timestamp;
       readonly phase: string;
     };
@@ -184,19 +202,31 @@ export class Umpire {
    * The storage has answered a read for a snapshot; the process may still find out that the read
    * came too late.
    */
-  served(process: string, snapshot: Timestamp, tick: number): void {
-    if (snapshot < this.#deletionHorizon) this.#servedLate.set(`${process} ${snapshot}`, tick);
+  served(process: string, snapshot: Timestamp): void {
+    if (snapshot >= this.#deletionHorizon) return;
+    const suspects = new Set(this.#reading.get(`${process} ${snapshot}`));
+    for (const reading of suspects) reading.late.add(suspects);
   }
 
   /**
-   * A process has used what it read since the tick `since`, without an error. Reads that were
-   * served before `since` may belong to another snapshot at the same timestamp, which failed.
+   * A process begins to read. Call what is returned at the end: whether it uses what it has read.
+   * Several reads at one snapshot may be in progress, and a late answer may be for any of them: one
+   * that fails explains it. If all of them are answered, one has used it.
    */
-  answered(process: string, snapshot: Timestamp, since: number): void {
-    if (this.#servedLate.size === 0) return;
-    if ((this.#servedLate.get(`${process} ${snapshot}`) ?? -1) < since) return;
-    const what = `a read of ${process} at ${snapshot} was answered, although collectors had announced the deletion horizon`;
-    this.find('leases: read below the deletions', `${what} ${this.#deletionHorizon} before`);
+  asked(process: string, snapshot: Timestamp): (isUsed: boolean) => void {
+    const key = `${process} ${snapshot}`;
+    const reading: Reading = { late: new Set() };
+    const all = this.#reading.get(key) ?? new Set();
+    this.#reading.set(key, all.add(reading));
+    return (isUsed) => {
+      all.delete(reading);
+      if (all.size === 0) this.#reading.delete(key);
+      for (const suspects of reading.late) {
+        if (!isLast(suspects, reading, isUsed)) continue;
+        const what = `a read of ${process} at ${snapshot} was answered, although collectors had announced the deletion horizon`;
+        this.find('leases: read below the deletions', `${what} ${this.#deletionHorizon} before`);
+      }
+    };
   }
 
   /** A run of an observer has begun. */
@@ -206,13 +236,13 @@ export class Umpire {
     seen.set(observer, Math.max(seen.get(observer) ?? 0, startTimestamp));
   }
 
-  /** A weak mark is about to be cleared by a process that observes its cell. */
+  /** A weak notification is about to be cleared by a process that observes its cell. */
   cleared(cell: string, timestamp: Timestamp, observers: readonly string[]): void {
     for (const observer of observers) {
       if ((this.#seen.get(cell)?.get(observer) ?? 0) >= timestamp) continue;
-      const what = `the weak mark of ${cell} at ${timestamp} was cleared`;
+      const what = `the weak notification of ${cell} at ${timestamp} was cleared`;
       this.find(
-        'observers: unseen mark cleared',
+        'observers: unseen notification cleared',
         `${what} before a run of ${observer} had seen it`,
       );
     }
@@ -224,15 +254,38 @@ export class Umpire {
   }
 }
 
-function isCalm({ messages, groups = {}, events, hbase, stopsAtWaits }: Knobs): boolean {
+/** The cells that may refuse a prewrite; none if the mutation is no prewrite. */
+export function groundsOf({ ifNotFound = [] }: ConditionalRowMutation): readonly CellFilter[] {
+  return ifNotFound.flatMap((lock) => {
+    if (lock.kind !== 'set' || !isOf(LOCK, lock)) return [];
+    const { timestamp } = lock;
+    const column = columnOf(lock);
+    return [
+      placeOf(LOCK, column),
+      { ...placeOf(WRITE, column), from: timestamp },
+      { ...placeOf(ROLLBACK, column), from: timestamp, to: timestamp },
+    ];
+  });
+}
+
+function isCalm({ messages, groups = {}, events, hbase, stopsAtWaits }: UmpireKnobs): boolean {
   if (hbase !== undefined || stopsAtWaits === true) return false;
   return [messages, groups, events].every((faults) => Object.keys(faults).length === 0);
 }
 
 /** A heartbeat must have the time to be seen. */
-function isPatient(knobs: Knobs): boolean {
+function isPatient(knobs: UmpireKnobs): boolean {
   const { messages, lockTimeToLiveMs, delayMsMax } = knobs;
   const harmless = new Set(['slow', 'duplicate', 'replay']);
   const isHarmless = Object.keys(messages).every((fault) => harmless.has(fault));
   return isHarmless && isCalm({ ...knobs, messages: {} }) && lockTimeToLiveMs >= 20 * delayMsMax;
+}
+
+/** Whether no other read explains a late answer: the suspects that have failed clear the rest. */
+function isLast(suspects: Set<Reading>, reading: Reading, isUsed: boolean): boolean {
+  if (!isUsed) {
+    suspects.clear();
+    return false;
+  }
+  return suspects.delete(reading) && suspects.size === 0;
 }

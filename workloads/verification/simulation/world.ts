@@ -2,15 +2,15 @@
  * The state that all processes of one simulated run share: virtual time, the storage's tables, the
  * faults, and the record of what really happened.
  */
-import { PercolatorError } from '../../../engine/base/index.ts';
-import {
-  type Cell,
-  type CellFilter,
-  type ConditionalRowMutation,
-  type Mutation,
-  type TableSchema,
-  type Timestamp,
+import type {
+  Cell,
+  CellFilter,
+  ConditionalRowMutation,
+  Mutation,
+  Timestamp,
 } from '../../../engine/bigtable/index.ts';
+import { ORACLE_TABLE } from '../../../engine/oracle/oracle-row.ts';
+import { companionOf } from '../../../engine/tables/definition.ts';
 import {
   CELLS,
   columnOf,
@@ -21,10 +21,10 @@ import {
   WEAK,
   WRITE,
 } from '../../../engine/transaction/index.ts';
-import { ORACLE_TABLE } from '../../../engine/oracle/oracle-row.ts';
-import { historicCell, type HistoricMarker, type HistoricRecord } from '../judges/history.ts';
+import { historicCell, type HistoricRecord, type HistoricRollback } from '../judges/history.ts';
 import type { ObservedColumn } from '../judges/notifications.ts';
-import { companionOf } from '../../../engine/tables/names.ts';
+import { Timeline } from '../world/event-loop.ts';
+import { type TableData, TableSet } from '../world/table.ts';
 import { chance } from './chance.ts';
 import {
   type EventFault,
@@ -33,12 +33,8 @@ import {
   MESSAGE_FAULTS,
   type MessageFault,
 } from './knobs.ts';
-import { ModelTable } from './model-table.ts';
-import { Incarnations } from './incarnations.ts';
-import { awkwardNames, type Names, PLAIN } from './names.ts';
-import { Owner } from './owner.ts';
+import { awkwardNames, Incarnations, PLAIN, type RunNames } from './names.ts';
 import type { SimulatedProcess } from './process.ts';
-import { Timeline } from './timeline.ts';
 import { Umpire } from './umpire.ts';
 import { Waits } from './waits.ts';
 import { type EventListener, PROGRESS_TABLE, snapshotsOf, watchMutations } from './watched.ts';
@@ -55,10 +51,10 @@ export type FaultCounts = Partial<Record<Fault, number>>;
 export class World {
   readonly seed: number;
   readonly knobs: Knobs;
-  readonly names: Names;
+  readonly names: RunNames;
   readonly timeline: Timeline = new Timeline();
   readonly owner: Owner = new Owner(this.timeline);
-  readonly tables: Map<string, ModelTable> = new Map();
+  readonly tables: TableSet;
   readonly incarnations: Incarnations = new Incarnations();
   readonly umpire: Umpire;
   /** Where processes stop in the middle of work outside of transactions. */
@@ -67,17 +63,19 @@ export class World {
   observed: readonly ObservedColumn[] = [];
   /** How often each fault has happened. */
   readonly faults: FaultCounts = {};
-  /** Every write record and marker that was ever in the storage, in the order they came. */
+  /**
+   * Every write record and rollback record that was ever in the storage, in the order they came.
+   */
   readonly records: HistoricRecord[] = [];
-  readonly markers: HistoricMarker[] = [];
+  readonly rollbacks: HistoricRollback[] = [];
   /** False at the end of a run, and while its tables are created: then nothing goes wrong. */
   troubled = true;
   /** Whether the storage has lost its database, at the very end of a run (final-checks.ts). */
   isLost = false;
-  /** Who gives no answer any more, at the very end of a run (durations.ts). */
+  /** Who gives no answer any more, at the very end of a run (final-checks.ts). */
   silent: 'storage' | 'all' | undefined;
   /**
-   * Every message takes equally long: only backoff keeps rivals from conflicting again and again.
+   * Every message takes equally long: only backoff keeps rivals from conflicting repeatedly.
    */
   isInStep = false;
   /** When the last copy in flight arrives. Only grows. */
@@ -96,7 +94,7 @@ export class World {
   /** Called for events of leases, horizon and reads, if set: for their model. */
   watch: EventListener | undefined;
   readonly #seenRecords = new Set<string>();
-  readonly #seenMarkers = new Set<string>();
+  readonly #seenRollbacks = new Set<string>();
   readonly #faultsUpTo: readonly { readonly fault: MessageFault; readonly upTo: number }[];
   /** Rows whose tablet is unavailable: those from this letter on. */
   #unavailable: { readonly from: string; readonly untilMs: number } = { from: '', untilMs: 0 };
@@ -104,6 +102,7 @@ export class World {
   constructor(seed: number, knobs: Knobs) {
     this.seed = seed;
     this.knobs = knobs;
+    this.tables = new TableSet({ tombstones: knobs.tombstones });
     this.names = knobs.names === 'awkward' ? awkwardNames(seed) : PLAIN;
     // A simulated HBase says on its own how long collectors wait.
     this.umpire = new Umpire(knobs, knobs.hbase === undefined ? MESSAGE_LIFETIME_MS : 0);
@@ -166,21 +165,8 @@ export class World {
     return this.troubled && this.timeline.nowMs < untilMs && row >= from;
   }
 
-  /** @throws TABLE_MISMATCH if it exists with other families or splits */
-  createTable(name: string, { families, splits = [] }: TableSchema): void {
-    const existing = this.tables.get(name);
-    if (existing === undefined) {
-      this.tables.set(name, new ModelTable(splits, families, this.knobs.tombstones));
-      return;
-    }
-    if (existing.isLike(families, splits)) return;
-    throw new PercolatorError('TABLE_MISMATCH', `table ${name} exists with another schema`);
-  }
-
-  table(name: string): ModelTable {
-    const table = this.tables.get(name);
-    if (table !== undefined) return table;
-    throw new PercolatorError('TABLE_NOT_FOUND', `there is no table ${name}`);
+  table(name: string): TableData {
+    return this.tables.require(name);
   }
 
   /** Notes what an applied mutation says about the outcome of transactions. */
@@ -198,8 +184,8 @@ export class World {
   }
 
   /**
-   * Notes which weak marks an unconditional mutation is about to clear. Not those of a table that
-   * was created again: runs name the table, not its incarnation.
+   * Notes which weak notifications an unconditional mutation is about to clear. Not those of a
+   * table that was created again: runs name the table, not its incarnation.
    */
   clears(companion: string, row: string, mutations: readonly Mutation[]): void {
     for (const mutation of mutations) {
@@ -209,8 +195,10 @@ export class World {
       const observers = this.observed
         .filter((one) => one.table === table && one.column === column)
         .map(({ name }) => name);
-      const marks = this.table(companion).readRow(row, [{ family, qualifier: column, from, to }]);
-      for (const { timestamp } of marks?.cells ?? []) {
+      const notifications = this.table(companion).readRow(row, [
+        { family, qualifier: column, from, to },
+      ]);
+      for (const { timestamp } of notifications?.cells ?? []) {
         const cell = historicCell({ table, row, column });
         this.umpire.cleared(cell, timestamp, observers);
       }
@@ -220,15 +208,18 @@ export class World {
   /** Notes the snapshots that a read was for. */
   served(process: SimulatedProcess, filters: readonly CellFilter[]): void {
     for (const snapshot of snapshotsOf(filters)) {
-      this.umpire.served(process.name, snapshot, this.timeline.ticks);
+      this.umpire.served(process.name, snapshot);
       this.watch?.({ kind: 'read served', process: process.name, snapshot });
     }
   }
 
-  /** Notes that a process has used what it read since the tick `since`, without an error. */
-  answered(process: SimulatedProcess, snapshot: Timestamp, since: number): void {
-    this.umpire.answered(process.name, snapshot, since);
-    this.watch?.({ kind: 'read answered', process: process.name, snapshot });
+  /** Notes that a process begins to read, and at the end whether it uses what it has read. */
+  asked(process: SimulatedProcess, snapshot: Timestamp): (isUsed: boolean) => void {
+    const ended = this.umpire.asked(process.name, snapshot);
+    return (isUsed) => {
+      ended(isUsed);
+      if (isUsed) this.watch?.({ kind: 'read answered', process: process.name, snapshot });
+    };
   }
 
   /** Mixes a number into the digest. */
@@ -240,7 +231,7 @@ export class World {
     const cell = historicCell({ table, row, column: columnOf(mutation) });
     if (isOf(LOCK, mutation)) this.umpire.locked(table, row, mutation);
     else if (isOf(WRITE, mutation)) this.#noteRecord(cell, mutation);
-    else if (isOf(ROLLBACK, mutation)) this.#noteMarker(cell, mutation.timestamp);
+    else if (isOf(ROLLBACK, mutation)) this.#noteRollback(cell, mutation.timestamp);
   }
 
   #noteRecord(cell: string, written: Cell): void {
@@ -251,10 +242,52 @@ export class World {
     this.records.push({ cell, startTimestamp, commitTimestamp, operation });
   }
 
-  #noteMarker(cell: string, startTimestamp: Timestamp): void {
+  #noteRollback(cell: string, startTimestamp: Timestamp): void {
     const name = `${cell}@${startTimestamp}`;
-    if (this.#seenMarkers.has(name)) return;
-    this.#seenMarkers.add(name);
-    this.markers.push({ cell, startTimestamp });
+    if (this.#seenRollbacks.has(name)) return;
+    this.#seenRollbacks.add(name);
+    this.rollbacks.push({ cell, startTimestamp });
+  }
+}
+
+/*
+ * The process that owns the storage, like the owner of an embedded store: it may die, and another
+ * process takes its place. Everything that is in flight then meets one of two fates:
+ *
+ *     reads, blind mutations,          sent again to the next owner until their deadline, even if
+ *     creating and dropping tables     they were applied
+ *     conditional mutations            in doubt: applied if they had arrived
+ */
+
+export type FateWithOwner = 'sentAgain' | 'inDoubt';
+
+class Owner {
+  readonly #timeline: Timeline;
+  readonly #inFlight = new Set<() => void>();
+  #backMs = 0;
+
+  constructor(timeline: Timeline) {
+    this.#timeline = timeline;
+  }
+
+  /** When the storage can be reached: now, or when the next owner serves it. */
+  get reachedMs(): number {
+    return Math.max(this.#backMs, this.#timeline.nowMs);
+  }
+
+  /**
+   * @param onDeath called if the owner dies before the message is answered
+   * @returns a function to call when the message has been answered
+   */
+  carry(onDeath: () => void): () => void {
+    this.#inFlight.add(onDeath);
+    return () => this.#inFlight.delete(onDeath);
+  }
+
+  die(downMs: number): void {
+    this.#backMs = this.#timeline.nowMs + downMs;
+    const lost = [...this.#inFlight];
+    this.#inFlight.clear();
+    for (const lose of lost) lose();
   }
 }

@@ -15,7 +15,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { systemClock } from '../../../engine/base/index.ts';
 import type { CellFilter, RowMutation } from '../../../engine/bigtable/index.ts';
-import { FrameWriter, sharedClockMs } from '../../../engine/bigtable/embedded/sharing/messages.ts';
+import { FrameWriter } from '../../../engine/bigtable/embedded/sharing/messages.ts';
 import type { Violation } from '../judges/index.ts';
 import { FAMILY, TABLE } from './load.ts';
 
@@ -96,7 +96,7 @@ export class Crowd {
       socket.write(frame.subarray(0, frame.length / 2));
     } else if (this.#misbehaviour === 'large frames') {
       const rows = Array.from({ length: READS / 4 }, () => LARGE);
-      const deadlineMs = sharedClockMs() + 60_000;
+      const deadlineMs = systemClock.monotonicMs() + 60_000;
       const id = this.#asked++;
       socket.write(frameOf((writer) => writer.addRequest([id, 'mutateRows', deadlineMs, [rows]])));
     } else {
@@ -109,7 +109,7 @@ export class Crowd {
   }
 
   #askFor(writer: FrameWriter, rows: readonly string[]): void {
-    const deadlineMs = sharedClockMs() + 60_000;
+    const deadlineMs = systemClock.monotonicMs() + 60_000;
     for (const row of rows) {
       writer.addRequest([this.#asked++, 'readRow', deadlineMs, [TABLE, row, FILTERS]]);
     }

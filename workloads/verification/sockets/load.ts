@@ -8,7 +8,7 @@
  *     in doubt                     yes or no
  *     the condition did not hold   only its own effect can be there: it was sent twice
  *
- * And no call waits for ever, no read misses what was acknowledged before it, and no mutation is
+ * And no call waits forever, no read misses what was acknowledged before it, and no mutation is
  * taken by the storage after its deadline, nor after a fence of which its caller has been told
  * something before, if the storage promises that. If it promises an order, some calls are made in
  * one turn, as the marks of a commit and the commit are (P61).
@@ -23,7 +23,7 @@ const FILTERS: readonly CellFilter[] = [{ family: FAMILY, qualifier: 'q' }];
 /** Far longer than a call takes on any machine. */
 const HANG_MS = 60_000;
 
-export interface LoadOptions {
+export interface SocketLoadOptions {
   readonly random: Random;
   /** Callers of one client, each of which waits for its last call before the next. */
   readonly callers: number;
@@ -44,7 +44,7 @@ interface Told {
   readonly heardMs: number;
 }
 
-export class Load {
+export class SocketLoad {
   readonly told: Told[] = [];
   readonly violations: Violation[] = [];
   readonly #nowMs: () => number;
@@ -57,7 +57,10 @@ export class Load {
   }
 
   /** Runs the callers of one client until each has made its calls. */
-  async run(store: Bigtable, { random, callers, calls, ordered }: LoadOptions): Promise<void> {
+  async run(
+    store: Bigtable,
+    { random, callers, calls, ordered }: SocketLoadOptions,
+  ): Promise<void> {
     await Promise.all(
       Array.from({ length: callers }, async (_, i) => {
         const own = random.fork(`caller ${i}`);
@@ -166,7 +169,7 @@ export class Load {
   async #settled<T>(what: string, call: Promise<T>): Promise<T | Error> {
     const ended = new AbortController();
     const late = systemClock.sleep(HANG_MS, ended.signal).then(() => {
-      if (!ended.signal.aborted) this.#violation('calls: none waits for ever', what);
+      if (!ended.signal.aborted) this.#violation('calls: none waits forever', what);
       return new PercolatorError('STORE_IN_DOUBT', 'it hangs');
     });
     const settled = call.catch((error: unknown) => error as Error);

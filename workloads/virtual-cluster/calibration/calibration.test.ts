@@ -7,7 +7,7 @@ import path from 'node:path';
 import { describe, test } from 'node:test';
 import { UsageError } from '#results';
 import { keptCalibration } from '../testing.ts';
-import { drawUs } from './duration.ts';
+import { drawUs } from '../costs.ts';
 import { calibrationNames, loadCalibration, parseCalibration } from './load.ts';
 import { assumedPlaces, varied } from './sensitivity.ts';
 

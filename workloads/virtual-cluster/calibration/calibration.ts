@@ -12,6 +12,7 @@
  * Bytes and cells count in both directions. All of that takes a core, and so does what is called
  * processor time below. Waiting for log, disk and network does not.
  */
+import { type RunRecord, UsageError } from '#results';
 
 /** Processor time of one core. */
 interface SidedUs {
@@ -39,7 +40,7 @@ export interface Calibration {
     readonly workerMachines: number;
     readonly workerCores: number;
   };
-  /** A machine that was idle has lost its caches to other processes (warmth.ts). */
+  /** A machine that was idle has lost its caches to other processes (machine.ts). */
   readonly idle: {
     /**
      * Additional processor time after an idle millisecond, until the caches are full again; it
@@ -79,7 +80,7 @@ export interface Calibration {
     readonly wait: Duration;
     /**
      * Processor time for each group, where one thread of a server writes mutations together
-     * (group-log.ts): of that thread, and of other threads that bring the group to the disk
+     * (storage.ts): of that thread, and of other threads that bring the group to the disk
      * meanwhile. Both 0: each mutation waits for the log on its own.
      */
     readonly perGroupUs: number;
@@ -134,7 +135,7 @@ export interface Calibration {
 }
 
 /** One number of a file. */
-export interface Entry {
+export interface CalibrationEntry {
   readonly value: number;
   readonly unit: string;
   /** Where the number is stated or was measured, or why it is assumed to be this. */
@@ -142,7 +143,7 @@ export interface Entry {
   readonly assumed?: true;
 }
 
-interface Limits {
+interface NumberLimits {
   readonly unit: string;
   readonly min: number;
   readonly max: number;
@@ -155,20 +156,20 @@ export type Like<T, Leaf> = {
 };
 
 const HOUR_US = 3.6e9;
-const us: Limits = { unit: 'µs', min: 0, max: HOUR_US };
-const ms: Limits = { unit: 'ms', min: 0, max: HOUR_US / 1000 };
-const ns: Limits = { unit: 'ns', min: 0, max: HOUR_US };
-const bytes: Limits = { unit: 'bytes', min: 1, max: 1e18 };
-const perSecond: Limits = { unit: 'bytes/s', min: 1, max: 1e15 };
-const cores: Limits = { unit: 'cores', min: 1, max: 10_000, isWhole: true };
-const machines: Limits = { unit: 'machines', min: 1, max: 1e5, isWhole: true };
+const us: NumberLimits = { unit: 'µs', min: 0, max: HOUR_US };
+const ms: NumberLimits = { unit: 'ms', min: 0, max: HOUR_US / 1000 };
+const ns: NumberLimits = { unit: 'ns', min: 0, max: HOUR_US };
+const bytes: NumberLimits = { unit: 'bytes', min: 1, max: 1e18 };
+const perSecond: NumberLimits = { unit: 'bytes/s', min: 1, max: 1e15 };
+const cores: NumberLimits = { unit: 'cores', min: 1, max: 10_000, isWhole: true };
+const machines: NumberLimits = { unit: 'machines', min: 1, max: 1e5, isWhole: true };
 
 const sided = { serverUs: us, clientUs: us };
 const rowCost = { fixed: sided, perCell: sided };
 const duration = { medianUs: { ...us, min: 0.001 }, p99Us: { ...us, min: 0.001 } };
 
 /** The unit and the limits of each number; limits keep out slips, not strange clusters. */
-export const LIMITS: Like<Calibration, Limits> = {
+export const LIMITS: Like<Calibration, NumberLimits> = {
   cluster: {
     tabletServers: machines,
     tabletServerCores: cores,
@@ -220,4 +221,20 @@ export const LIMITS: Like<Calibration, Limits> = {
     },
   },
 };
-export type { Limits };
+export type { NumberLimits };
+
+/* A number of a calibration that is made from records: where it goes, and what it is. */
+
+export type CostChange = readonly [place: string, entry: Omit<CalibrationEntry, 'unit'>];
+
+export function assumed(value: number, source: string): Omit<CalibrationEntry, 'unit'> {
+  return { value, source, assumed: true };
+}
+
+/** @throws UsageError if the record does not have the number */
+export function must(record: RunRecord, value: number | null, what: string): number {
+  if (value !== null) return value;
+  throw new UsageError(
+    `The record ${record.runId} lacks a number that a calibration needs: ${what}.`,
+  );
+}

@@ -8,14 +8,20 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { RUNS_FOLDER, UsageError } from '#results';
-import { type Calibration, type Entry, type Like, type Limits, LIMITS } from './calibration.ts';
+import {
+  type Calibration,
+  type CalibrationEntry,
+  type Like,
+  type NumberLimits,
+  LIMITS,
+} from './calibration.ts';
 
 /** A calibration with its sources. */
 export interface LoadedCalibration {
   readonly name: string;
   readonly about: string;
   readonly file: string;
-  readonly entries: Like<Calibration, Entry>;
+  readonly entries: Like<Calibration, CalibrationEntry>;
   /** The numbers alone. */
   readonly calibration: Calibration;
 }
@@ -80,7 +86,7 @@ export function parseCalibration(value: unknown, file: string): LoadedCalibratio
   if (typeof name !== 'string' || name === '') throw new Error('name must be a text');
   if (typeof about !== 'string' || about === '') throw new Error('about must be a text');
   const entries = branch(numbers, LIMITS, 'numbers');
-  const loaded = entries as unknown as Like<Calibration, Entry>;
+  const loaded = entries as unknown as Like<Calibration, CalibrationEntry>;
   const calibration = valuesOf(entries) as unknown as Calibration;
   for (const [place, { medianUs, p99Us }] of [
     ['log.wait', calibration.log.wait],
@@ -97,7 +103,7 @@ export interface Tree<Leaf> {
 }
 
 /** Checks everything below a place against the limits there. */
-function branch(value: unknown, limits: Tree<Limits>, place: string): Tree<Entry> {
+function branch(value: unknown, limits: Tree<NumberLimits>, place: string): Tree<CalibrationEntry> {
   const { ...given } = objectAt(value, place);
   const parts = Object.entries(limits).map(([key, below]) => {
     const where = `${place}.${key}`;
@@ -106,10 +112,14 @@ function branch(value: unknown, limits: Tree<Limits>, place: string): Tree<Entry
     return [key, isLimits(below) ? entryAt(part, below, where) : branch(part, below, where)];
   });
   refuseUnknown(given, `${place}.`);
-  return Object.fromEntries(parts) as Tree<Entry>;
+  return Object.fromEntries(parts) as Tree<CalibrationEntry>;
 }
 
-function entryAt(value: unknown, { unit, min, max, isWhole }: Limits, place: string): Entry {
+function entryAt(
+  value: unknown,
+  { unit, min, max, isWhole }: NumberLimits,
+  place: string,
+): CalibrationEntry {
   const { value: number, unit: given, source, assumed, ...rest } = objectAt(value, place);
   refuseUnknown(rest, `${place}.`);
   const isNumber = typeof number === 'number' && number >= min && number <= max;
@@ -143,12 +153,12 @@ function refuseUnknown(rest: object, place: string): void {
   if (unknown !== undefined) throw new Error(`${place}${unknown} is no part of a calibration`);
 }
 
-function isLimits(node: Tree<Limits> | Limits): node is Limits {
+function isLimits(node: Tree<NumberLimits> | NumberLimits): node is NumberLimits {
   return typeof node['unit'] === 'string';
 }
 
 /** The tree with the value of each entry in its place. */
-export function valuesOf(entries: Tree<Entry>): Tree<number> {
+export function valuesOf(entries: Tree<CalibrationEntry>): Tree<number> {
   const parts = Object.entries(entries).map(([key, node]) => [
     key,
     isEntry(node) ? node.value : valuesOf(node),
@@ -156,6 +166,6 @@ export function valuesOf(entries: Tree<Entry>): Tree<number> {
   return Object.fromEntries(parts) as Tree<number>;
 }
 
-export function isEntry(node: Tree<Entry> | Entry): node is Entry {
+export function isEntry(node: Tree<CalibrationEntry> | CalibrationEntry): node is CalibrationEntry {
   return typeof node['value'] === 'number';
 }

@@ -5,7 +5,12 @@
  * share stays at most 1, whole numbers stay whole, and all stay within their limits
  * (calibration.ts).
  */
-import { type Calibration, type Entry, type Limits, LIMITS } from './calibration.ts';
+import {
+  type Calibration,
+  type CalibrationEntry,
+  type NumberLimits,
+  LIMITS,
+} from './calibration.ts';
 import { isEntry, type LoadedCalibration, type Tree, valuesOf } from './load.ts';
 
 /** A number of the calibration, and by what it is multiplied. */
@@ -29,12 +34,12 @@ export function halvedAndDoubled(
  * if its median is assumed too.
  */
 export function assumedPlaces({ entries }: LoadedCalibration): readonly string[] {
-  return placesIn(entries as unknown as Tree<Entry>, '').filter(
+  return placesIn(entries as unknown as Tree<CalibrationEntry>, '').filter(
     (place) => !(place.endsWith('.p99Us') && isAssumed(entries, place.replace('p99', 'median'))),
   );
 }
 
-function placesIn(tree: Tree<Entry>, prefix: string): readonly string[] {
+function placesIn(tree: Tree<CalibrationEntry>, prefix: string): readonly string[] {
   return Object.entries(tree).flatMap(([key, node]) => {
     const place = `${prefix}${key}`;
     if (!isEntry(node)) return placesIn(node, `${place}.`);
@@ -43,14 +48,14 @@ function placesIn(tree: Tree<Entry>, prefix: string): readonly string[] {
 }
 
 function isAssumed(entries: LoadedCalibration['entries'], place: string): boolean {
-  return (at(entries, place) as Entry).assumed === true;
+  return (at(entries, place) as CalibrationEntry).assumed === true;
 }
 
 export function varied(
   { entries }: LoadedCalibration,
   { place, factor }: VariedNumber,
 ): Calibration {
-  const values = structuredClone(valuesOf(entries as unknown as Tree<Entry>));
+  const values = structuredClone(valuesOf(entries as unknown as Tree<CalibrationEntry>));
   multiply(values, place, factor);
   if (place.endsWith('.p99Us')) keepAboveMedian(at(values, place.replace('.p99Us', '')));
   if (place.endsWith('.medianUs')) multiply(values, place.replace('median', 'p99'), factor);
@@ -66,7 +71,7 @@ function multiply(values: Tree<number>, place: string, factor: number): void {
   const keys = place.split('.');
   const last = keys.pop() ?? '';
   const parent = at(values, keys.join('.')) as Record<string, number>;
-  const { min, max, isWhole } = at(LIMITS, place) as Limits;
+  const { min, max, isWhole } = at(LIMITS, place) as NumberLimits;
   const product = (parent[last] ?? Number.NaN) * factor;
   const value = isWhole === true ? Math.round(product) : product;
   parent[last] = Math.min(max, Math.max(min, value));

@@ -11,19 +11,24 @@
  * and with twice the servers. The cluster has recovered when the mean throughput of three seconds
  * is again at least 90 % of that before the kill.
  */
+import { sum } from 'simple-statistics';
 import type { Measuring } from '#harness';
 import {
+  column,
   type FindingsParts,
-  lowerIsBetter,
+  line,
+  lower,
+  noNumbers,
   type ResultChart,
   type ResultTable,
-  noNumbers,
+  resultTable,
+  rowName,
+  series,
 } from '#results';
-import { mean } from '../../harness/statistics/mean.ts';
-import { rounded } from '../../harness/statistics/rounded.ts';
+import { meanOrZero, rounded } from '../../harness/statistics.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
-import type { Cluster } from '../cluster.ts';
+import type { VirtualCluster } from '../cluster.ts';
 import {
   type BrokeragePlan,
   type BrokerageResult,
@@ -31,7 +36,7 @@ import {
   simulateBrokerage,
 } from '../figure-9/brokerage.ts';
 import { judgedWords } from '../history.ts';
-import { measuredRecovery } from '../measured-series.ts';
+import { measuredRecovery } from '../measured.ts';
 
 export interface Figure10Plan {
   readonly loaded: LoadedCalibration;
@@ -61,6 +66,8 @@ export interface FailurePoint extends Variant {
   readonly lowestShare: number;
 }
 
+/** Its name in the charts. */
+const SERIES = 'virtual cluster';
 const CUSTOMERS = 200;
 const RECOVERED = 0.9;
 /** A recovery is judged by the mean of this many seconds: in one, few transactions end. */
@@ -137,8 +144,10 @@ async function simulateFailure(plan: Figure10Plan, variant: Variant): Promise<Fa
   const { before } = plan;
   const result = await simulateBrokerage(failurePlan(plan, variant));
   const bins = perSecond(result.endedAt, before + secondsAfter(plan, variant));
-  const usual = mean(bins.slice(Math.floor(before / 2), before));
-  const smooth = bins.map((_, i) => mean(bins.slice(Math.max(0, i + 1 - WINDOW_SECONDS), i + 1)));
+  const usual = meanOrZero(bins.slice(Math.floor(before / 2), before));
+  const smooth = bins.map((_, i) =>
+    meanOrZero(bins.slice(Math.max(0, i + 1 - WINDOW_SECONDS), i + 1)),
+  );
   const afterKill = smooth.slice(before);
   const lowest = Math.min(...afterKill);
   const fell = afterKill.findIndex((rate) => rate < RECOVERED * usual);
@@ -148,7 +157,7 @@ async function simulateFailure(plan: Figure10Plan, variant: Variant): Promise<Fa
 }
 
 async function killThird(
-  cluster: Cluster,
+  cluster: VirtualCluster,
   {
     beginMs,
     before,
@@ -195,7 +204,7 @@ export function figure10Findings(
     const detail = wrong.length > 0 ? wrong.join('; ') : 'nothing has been simulated yet';
     return noNumbers(detail);
   }
-  const judged = points.reduce((sum, { result }) => sum + result.judged, 0);
+  const judged = sum(points.map(({ result }) => result.judged));
   const lowest = `${(100 * base.lowestShare).toFixed(0)} % of the throughput`;
   return {
     headline: `At the costs of ${plan.loaded.name}, killing a third of ${base.servers} tablet servers leaves ${lowest}${recoveryWords(base)}.`,
@@ -228,41 +237,38 @@ function recoveryWords({ recoverySeconds, detectionSeconds }: FailurePoint): str
 }
 
 function failuresTable(points: readonly FailurePoint[]): ResultTable {
-  return {
-    name: 'failures',
-    title: 'Recovery from the death of a third of the tablet servers',
-    caption:
-      'Recovered: the mean throughput of three seconds is again at least 90 % of that before the kill. The first row has ' +
-      'the paper’s number of servers; each other row differs from it in one thing.',
-    columns: ['servers', 'detection s', 'log of a server, MB', 'lowest, % of before', 'recovery s'],
-    rows: points.map(({ servers, detectionSeconds, logBytes, lowestShare, recoverySeconds }) => [
-      servers,
-      detectionSeconds,
-      logBytes / 1e6,
-      rounded(100 * lowestShare, 3),
-      recoverySeconds,
-    ]),
-    metrics: { rowNames: 3, columns: [lowerIsBetter('recovery s', 's')] },
-  };
+  return resultTable(
+    {
+      name: 'failures',
+      title: 'Recovery from the death of a third of the tablet servers',
+      caption:
+        'Recovered: the mean throughput of three seconds is again at least 90 % of that before the kill. The first row has ' +
+        'the paper’s number of servers; each other row differs from it in one thing.',
+    },
+    points,
+    [
+      rowName('servers', ({ servers }) => servers),
+      rowName('detection s', ({ detectionSeconds }) => detectionSeconds),
+      rowName('log of a server, MB', ({ logBytes }) => logBytes / 1e6),
+      column('lowest, % of before', ({ lowestShare }) => rounded(100 * lowestShare, 3)),
+      column('recovery s', ({ recoverySeconds }) => recoverySeconds, lower('s')),
+    ],
+  );
 }
 
 function chartOf(plan: Figure10Plan, point: FailurePoint): ResultChart {
   const { before } = plan;
   const { result, servers } = point;
   const after = secondsAfter(plan, point);
-  const points = perSecond(result.endedAt, before + after).map((y, x) => ({
-    x: x - before,
-    y,
-    low: null,
-    high: null,
-  }));
   return {
     name: 'figure-10',
     title: 'Trade-Results per second, a third of the tablet servers killed at 0',
     caption: `${servers} tablet servers. The killed ones start again after ${(RESTART_SHARE * after).toFixed(0)} s.`,
     x: { title: 'Seconds since the kill', scale: 'linear', ticks: [] },
     y: { title: 'Trade-Results per second', scale: 'linear', ticks: [] },
-    series: [{ name: 'virtual cluster', look: 'percolator', isLine: true, points }],
+    series: series(perSecond(result.endedAt, before + after), (_, i) => ({ x: i - before }), [
+      line(SERIES, 'percolator', (rate) => rate),
+    ]),
   };
 }
 
@@ -270,13 +276,7 @@ function chartOf(plan: Figure10Plan, point: FailurePoint): ResultChart {
 function shareChart(plan: Figure10Plan, point: FailurePoint): ResultChart {
   const { before } = plan;
   const bins = perSecond(point.result.endedAt, before + secondsAfter(plan, point));
-  const usual = mean(bins.slice(Math.floor(before / 2), before));
-  const points = bins.map((y, x) => ({
-    x: x - before,
-    y: (100 * y) / usual,
-    low: null,
-    high: null,
-  }));
+  const usual = meanOrZero(bins.slice(Math.floor(before / 2), before));
   return {
     name: 'figure-10-share',
     title: 'Throughput after the kill, of the virtual cluster and of a real HBase',
@@ -286,7 +286,9 @@ function shareChart(plan: Figure10Plan, point: FailurePoint): ResultChart {
     x: { title: 'Seconds since the kill', scale: 'linear', ticks: [] },
     y: { title: 'Throughput, %', scale: 'linear', ticks: [] },
     series: [
-      { name: 'virtual cluster', look: 'percolator', isLine: true, points },
+      ...series(bins, (_, i) => ({ x: i - before }), [
+        line(SERIES, 'percolator', (rate) => (100 * rate) / usual),
+      ]),
       ...measuredRecovery(),
     ],
   };

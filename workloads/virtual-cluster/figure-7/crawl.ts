@@ -7,26 +7,29 @@
  *   2. Announce the documents on schedule: the warm-up, then the measured interval.
  *   3. If the cluster keeps up, wait until all documents are clustered; else let the observer runs
  *      in flight end.
- *   4. Compare the clusters with the reference's in commit order (check.ts).
+ *   4. Compare the clusters with the reference's in commit order (repository.ts).
  *
  * The loaders are the crawler: machines of their own, as many as it takes. As in bench:crawl-rate,
- * loading pauses while too many documents wait for their cluster. Documents arrive all the same,
- * and their latencies count from their arrival.
+ * loading pauses while too many documents wait for their cluster. Documents still arrive, and
+ * their latencies count from their arrival.
  */
+import { linearRegression, sum } from 'simple-statistics';
 import type { CommittedRun, Observer, Percolator, Worker } from '#engine';
-import { createLatencyHistogram, percentileMs, type TimeSeriesRow } from '#results';
-import { documentId, encodeDocument } from '../../crawl-rate/documents/index.ts';
-import { clusteringObserver } from '../../crawl-rate/percolator/clustering-observer.ts';
-import { createTables, documentCell, KEYS } from '../../crawl-rate/percolator/tables.ts';
+import { createLatencyHistogram, percentileMs, type ProgressRow } from '#results';
 import { commitTimes } from '../../../engine/transaction/index.ts';
-import type { Calibration } from '../calibration/calibration.ts';
-import { Cluster, type Machine, type Usage } from '../cluster.ts';
-import { HistoryRecorder } from '../history.ts';
+import { documentId, encodeDocument } from '../../crawl-rate/documents/index.ts';
+import {
+  clusteringObserver,
+  createTables,
+  documentCell,
+  KEYS,
+} from '../../crawl-rate/percolator/tables.ts';
+import { whyNotKeptUp } from '../../harness/load/kept-up.ts';
 import type { Violation } from '../../verification/judges/index.ts';
-import { checkClusters } from './check.ts';
-import { type Growth, growthOf } from './growth.ts';
-import type { Repository } from './repository.ts';
-import { arrivalOf, numberOf, splitsFor } from './rows.ts';
+import type { Calibration } from '../calibration/calibration.ts';
+import { type Machine, type Usage, VirtualCluster } from '../cluster.ts';
+import { HistoryRecorder } from '../history.ts';
+import { arrivalOf, checkClusters, numberOf, type Repository, splitsFor } from './repository.ts';
 
 export interface CrawlPlan {
   readonly calibration: Calibration;
@@ -102,16 +105,16 @@ const DRAIN_SECONDS = 60;
 export async function measureCrawl(
   plan: CrawlPlan,
   repository: Repository,
-  wrapStore?: Cluster['wrapStore'],
+  wrapStore?: VirtualCluster['wrapStore'],
 ): Promise<CrawlResult> {
   const { calibration, seed, tabletServers, scale } = plan;
-  const cluster = new Cluster({ calibration, seed, tabletServers, scale });
+  const cluster = new VirtualCluster({ calibration, seed, tabletServers, scale });
   cluster.wrapStore = wrapStore;
-  return cluster.run(() => new Crawl(plan, cluster, repository).measure());
+  return cluster.run(() => new VirtualCrawl(plan, cluster, repository).measure());
 }
 
 /** A database, and the machine on which a process has opened it. */
-interface Process {
+interface CrawlProcess {
   readonly machine: Machine;
   readonly percolator: Percolator;
 }
@@ -122,17 +125,17 @@ interface WorkerProcess {
 }
 
 /** What is known once nothing is measured any more. */
-type Ended = Pick<CrawlResult, 'latency' | 'conflicts' | 'wrong' | 'judged'>;
+type EndedCrawl = Pick<CrawlResult, 'latency' | 'conflicts' | 'wrong' | 'judged'>;
 
-class Crawl {
+class VirtualCrawl {
   readonly #plan: CrawlPlan;
-  readonly #cluster: Cluster;
+  readonly #cluster: VirtualCluster;
   readonly #repository: Repository;
   readonly #latencies = createLatencyHistogram();
-  readonly #series: TimeSeriesRow[] = [];
+  readonly #series: ProgressRow[] = [];
   readonly #commits: { readonly arrival: number; readonly commitTimestamp: number }[] = [];
   readonly #recorder: HistoryRecorder;
-  #loaders: readonly Process[] = [];
+  #loaders: readonly CrawlProcess[] = [];
   #workers: readonly WorkerProcess[] = [];
   /** Nothing is loaded any more. */
   #isOver = false;
@@ -151,7 +154,7 @@ class Crawl {
   #latencyMs = 0;
   #changedMs = 0;
 
-  constructor(plan: CrawlPlan, cluster: Cluster, repository: Repository) {
+  constructor(plan: CrawlPlan, cluster: VirtualCluster, repository: Repository) {
     this.#plan = plan;
     this.#cluster = cluster;
     this.#repository = repository;
@@ -185,7 +188,7 @@ class Crawl {
   }
 
   /** Waits until all documents are clustered, and judges the history. */
-  async #comeToRest(): Promise<Ended> {
+  async #comeToRest(): Promise<EndedCrawl> {
     await this.#drain();
     const wrong = [...this.#countsWrong(), ...this.#clustersWrong()];
     for (const { worker } of this.#workers) await worker.stop();
@@ -199,7 +202,7 @@ class Crawl {
    * Lets the runs in flight end: a document may have joined the cluster of another one whose worker
    * has not heard of that one's commit yet.
    */
-  async #stopRuns(): Promise<Ended> {
+  async #stopRuns(): Promise<EndedCrawl> {
     const counted = this.#counted();
     this.#isOver = true;
     await Promise.all(this.#workers.map(({ worker }) => worker.stop()));
@@ -210,7 +213,7 @@ class Crawl {
     const conflicts = this.#workers.map(({ percolator }) => percolator.counters.conflicts);
     return {
       latency: this.#latency(),
-      conflicts: conflicts.reduce((sum, one) => sum + one, 0),
+      conflicts: sum(conflicts),
     };
   }
 
@@ -218,7 +221,7 @@ class Crawl {
     return checkClusters(this.#cluster, this.#repository, this.#commits);
   }
 
-  async #openLoaders(): Promise<readonly Process[]> {
+  async #openLoaders(): Promise<readonly CrawlProcess[]> {
     const cluster = this.#cluster;
     const { tabletServers, isOneMachine = false } = this.#plan;
     const machines = isOneMachine
@@ -228,7 +231,7 @@ class Crawl {
         );
     const [first] = machines;
     if (first === undefined) throw new Error('there is a loader');
-    const open = async (machine: Machine): Promise<Process> => {
+    const open = async (machine: Machine): Promise<CrawlProcess> => {
       const percolator = await cluster.openDatabase(machine);
       return { machine, percolator: this.#recorder.database('loaders', percolator) };
     };
@@ -314,7 +317,7 @@ class Crawl {
     }
   }
 
-  async #load({ machine, percolator }: Process, n: number): Promise<void> {
+  async #load({ machine, percolator }: CrawlProcess, n: number): Promise<void> {
     const { documentLoadedUs } = this.#plan.calibration.workload;
     if (documentLoadedUs > 0) await this.#cluster.work(machine, documentLoadedUs);
     const { documents } = this.#repository;
@@ -399,4 +402,38 @@ class Crawl {
 
 function inWords({ claim, message }: Violation): string {
   return `${claim}: ${message}`;
+}
+
+/*
+ * Did the cluster keep up with a crawl, by the rule of all experiments (harness/load/kept-up.ts)?
+ * The backlog is that of documents between arrival and cluster.
+ *
+ * Nothing disturbs virtual time, so short intervals suffice: only the second half of the samples
+ * counts, when queues have had the time to fill.
+ */
+
+interface Growth {
+  readonly isSaturated: boolean;
+  /** Documents a second by which the backlog grows. */
+  readonly perSecond: number;
+}
+
+/**
+ * @param series samples of the measured interval, at even distances
+ * @param perSecond documents that arrive in a second
+ */
+export function growthOf(series: readonly ProgressRow[], perSecond: number): Growth {
+  const half = series.slice(Math.floor(series.length / 2));
+  const points = half.map(({ seconds, arrived, completed }) => [seconds, arrived - completed]);
+  const slope = linearRegression(points).m;
+  const passed = (of: 'seconds' | 'arrived' | 'completed'): number =>
+    (half.at(-1)?.[of] ?? 0) - (half[0]?.[of] ?? 0);
+  const seconds = passed('seconds');
+  const reason = whyNotKeptUp({
+    offered: passed('arrived'),
+    completed: passed('completed'),
+    unit: 'documents',
+    backlog: { growth: slope * seconds, perSecond, seconds },
+  });
+  return { isSaturated: reason !== null, perSecond: slope };
 }

@@ -1,15 +1,14 @@
 /** What figure 7 says of its points: sentences that are true of any rates and any calibration. */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type BatchCurve, batchCurves } from '../batch/figure-7-batch.ts';
+import { type BatchCurve, batchCurves } from '../batch/cycles.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import { loadCalibration } from '../calibration/load.ts';
 import { PAPER } from '../testing.ts';
 import { kindUsage, usageOf } from '../usage.fixture.ts';
 import type { CrawlResult } from './crawl.ts';
 import { figure7Findings, type Figure7Result } from './findings.ts';
-import { sensitivityOf } from './sensitivity.ts';
-import { type Figure7Plan, type RatePoint, simulationOf } from './measure.ts';
+import { type Figure7Plan, type RatePoint, sensitivityOf, simulationOf } from './measure.ts';
 
 const REPOSITORIES = [100_000, 50_000] as const;
 const planOf = (rates: readonly number[], calibration: Calibration = PAPER): Figure7Plan => ({
@@ -112,7 +111,7 @@ describe('the headline', () => {
 
   test('has a ratio of costs even where batches grow without end', () => {
     const headline = headlineOf([pointOf(10_000_000, { isSaturated: true, completed: 80 })]);
-    assert.match(headline, /In the batch a document waits for ever/);
+    assert.match(headline, /In the batch a document waits forever/);
     assert.match(headline, /A document costs q = \d/);
   });
 });

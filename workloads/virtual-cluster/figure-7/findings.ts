@@ -1,14 +1,22 @@
 /** The findings of figure 7 in virtual time. */
+import { sum } from 'simple-statistics';
 import {
+  column,
+  counted,
+  dots,
   type FindingsParts,
+  formatCount,
+  line,
+  lower,
+  noNumbers,
   type ResultChart,
-  type ResultMark,
   type ResultSeries,
   type ResultTable,
-  noNumbers,
+  resultTable,
+  rowName,
+  series,
 } from '#results';
-import { counted, formatCount, lowerIsBetter } from '#results';
-import { rounded } from '../../harness/statistics/rounded.ts';
+import { rounded } from '../../harness/statistics.ts';
 import {
   BATCH_NAMES,
   type BatchCurve,
@@ -16,19 +24,21 @@ import {
   batchSeries,
   batchTable,
   PAPER_BATCH,
-} from '../batch/figure-7-batch.ts';
-import type { KindUsage } from '../cluster.ts';
+} from '../batch/cycles.ts';
 import { judgedWords } from '../history.ts';
-import { measuredBatchSeconds, measuredLatencies } from '../measured-series.ts';
+import { measuredBatchSeconds, measuredLatencies } from '../measured.ts';
 import type { CrawlResult } from './crawl.ts';
 import {
+  capacityOf,
+  type CapacitySensitivity,
   comparedRate,
   type Figure7Plan,
+  OFFERED,
   type RatePoint,
   repositoryOf,
+  SAME,
   workersOf,
 } from './measure.ts';
-import { capacityOf, type CapacitySensitivity, OFFERED, SAME } from './sensitivity.ts';
 
 /** What the paper states of its figure 7 (section 3.1). */
 const PAPER = {
@@ -214,23 +224,27 @@ function ratioTable(result: Figure7Result): readonly ResultTable[] {
   const ratios = costRatios(result);
   if (ratios.length === 0) return [];
   const repository = repositoryOf(PAPER.machines);
-  const paper = [repository / PAPER_BATCH.runSeconds, (PAPER.wall / 100 / 3600) * repository];
+  const paper: CostRatio = {
+    batch: 'paper',
+    batchPerSecond: repository / PAPER_BATCH.runSeconds,
+    capacity: (PAPER.wall / 100 / 3600) * repository,
+    q: PAPER.q,
+  };
   return [
-    {
-      name: 'cost-ratio',
-      title: 'What a document costs in Percolator over what it costs in the batch',
-      caption: `In time of all cores: documents that a batch over the whole repository streams, over those that Percolator clusters at most${coresWords(result.plan)}.`,
-      columns: ['batch', 'batch, documents/s', 'Percolator, documents/s', 'q'],
-      rows: [
-        ['paper', ...paper.map((perSecond) => rounded(perSecond)), PAPER.q],
-        ...ratios.map(({ batch, batchPerSecond, capacity, q }) => [
-          batch,
-          rounded(batchPerSecond),
-          rounded(capacity),
-          rounded(q, 3),
-        ]),
+    resultTable(
+      {
+        name: 'cost-ratio',
+        title: 'What a document costs in Percolator over what it costs in the batch',
+        caption: `In time of all cores: documents that a batch over the whole repository streams, over those that Percolator clusters at most${coresWords(result.plan)}.`,
+      },
+      [paper, ...ratios],
+      [
+        column('batch', ({ batch }) => batch),
+        column('batch, documents/s', ({ batchPerSecond }) => rounded(batchPerSecond)),
+        column('Percolator, documents/s', ({ capacity }) => rounded(capacity)),
+        column('q', ({ q }) => rounded(q, 3)),
       ],
-    },
+    ),
   ];
 }
 
@@ -243,50 +257,37 @@ function coresWords(plan: Figure7Plan): string {
 
 function ratesTable(result: Figure7Result): ResultTable {
   const { plan, calibration } = result;
-  return {
-    name: 'figure-7',
-    title: 'Latency until a document is clustered, by crawl rate',
-    caption:
-      `${clusterWords(plan)} at the costs of ${calibration}. Where the backlog grows there is no latency. Calls are those of a ` +
-      'document, its load and scans included; conflicts are those of the warm-up and of all documents after it. The paper ' +
-      'states the latency at 1 %, and its wall.',
-    columns: [
-      'cluster',
-      '% per hour',
-      'documents/s',
-      'completed/s',
-      'backlog grows by/s',
-      'median ms',
-      'p99 ms',
-      'samples',
-      'calls',
-      'conflicts',
+  return resultTable(
+    {
+      name: 'figure-7',
+      title: 'Latency until a document is clustered, by crawl rate',
+      caption:
+        `${clusterWords(plan)} at the costs of ${calibration}. Where the backlog grows there is no latency. Calls are those of a ` +
+        'document, its load and scans included; conflicts are those of the warm-up and of all documents after it. The paper ' +
+        'states the latency at 1 %, and its wall.',
+    },
+    mainPoints(result).map(({ rate, result: one }) => ({ rate, one, latency: latencyOf(one) })),
+    [
+      rowName('cluster', () => calibration),
+      rowName('% per hour', ({ rate }) => rate),
+      column('documents/s', ({ one }) => rounded(one.perSecond)),
+      column('completed/s', ({ one }) => rounded(one.completedPerSecond)),
+      column('backlog grows by/s', ({ one: { growth } }) =>
+        growth.isSaturated ? rounded(growth.perSecond) : 0,
+      ),
+      column('median ms', ({ latency }) => rounded(latency?.medianMs ?? null), lower('ms')),
+      column('p99 ms', ({ latency }) => rounded(latency?.p99Ms ?? null)),
+      column('samples', ({ latency }) => latency?.samples ?? null),
+      column('calls', ({ one }) => rounded(callsPerDocument(one))),
+      column('conflicts', ({ one }) => one.conflicts),
     ],
-    rows: [
-      ['paper', PAPER.rate, null, null, 0, 1000 * PAPER.percolatorSeconds, ...nulls(4)],
-      ...mainPoints(result).map(({ rate, result: one }) => {
-        const { perSecond, completedPerSecond, growth, conflicts } = one;
-        const shown = latencyOf(one);
-        return [
-          calibration,
-          rate,
-          rounded(perSecond),
-          rounded(completedPerSecond),
-          growth.isSaturated ? rounded(growth.perSecond) : 0,
-          rounded(shown?.medianMs ?? null),
-          rounded(shown?.p99Ms ?? null),
-          shown?.samples ?? null,
-          rounded(callsPerDocument(one)),
-          conflicts,
-        ];
-      }),
-    ],
-    metrics: { rowNames: 2, columns: [lowerIsBetter('median ms', 'ms')] },
-  };
-}
-
-function nulls(count: number): readonly null[] {
-  return Array.from({ length: count }, () => null);
+    {
+      cluster: 'paper',
+      '% per hour': PAPER.rate,
+      'backlog grows by/s': 0,
+      'median ms': 1000 * PAPER.percolatorSeconds,
+    },
+  );
 }
 
 /** Of the storage, scans included; the load is part of a document. */
@@ -296,84 +297,73 @@ function callsPerDocument({ usage, completedPerSecond }: CrawlResult): number {
 }
 
 function machinesTable(result: Figure7Result): ResultTable {
-  return {
-    name: 'machines',
-    title: 'How busy the machines were',
-    caption:
-      'Shares of the time in which cores and disks worked; highest is that of the busiest machine of its kind. Where one ' +
-      'machine is busy and the others are not, it has something that all need.',
-    columns: [
-      '% per hour',
-      'machines',
-      'number',
-      'cores',
-      'cores, highest',
-      'disks',
-      'wait for a core, mean µs',
-    ],
-    rows: mainPoints(result).flatMap(({ rate, result: { usage } }) =>
-      usage.kinds.map((kind) => [rate, ...usageRow(kind)]),
+  return resultTable(
+    {
+      name: 'machines',
+      title: 'How busy the machines were',
+      caption:
+        'Shares of the time in which cores and disks worked; highest is that of the busiest machine of its kind. Where one ' +
+        'machine is busy and the others are not, it has something that all need.',
+    },
+    mainPoints(result).flatMap(({ rate, result: { usage } }) =>
+      usage.kinds.map((kind) => ({ rate, ...kind })),
     ),
-  };
-}
-
-function usageRow(usage: KindUsage): readonly (string | number | null)[] {
-  const { kind, machines, cores, coresMax, disks, coreWaitMeanUs } = usage;
-  const shares = [cores, coresMax, disks].map((share) => rounded(share, 3));
-  return [kind, machines, ...shares, rounded(coreWaitMeanUs, 3)];
+    [
+      column('% per hour', ({ rate }) => rate),
+      column('machines', ({ kind }) => kind),
+      column('number', ({ machines }) => machines),
+      column('cores', ({ cores }) => rounded(cores, 3)),
+      column('cores, highest', ({ coresMax }) => rounded(coresMax, 3)),
+      column('disks', ({ disks }) => rounded(disks, 3)),
+      column('wait for a core, mean µs', ({ coreWaitMeanUs }) => rounded(coreWaitMeanUs, 3)),
+    ],
+  );
 }
 
 function scaleTable({ plan, points }: Figure7Result): ResultTable {
   const rate = comparedRate(plan.rates);
   const compared = points.filter((one) => one.rate === rate);
-  return {
-    name: 'scale',
-    title: 'The same rate with a smaller and a larger part of the repository in memory',
-    caption: `At ${rate} % per hour. If the size of the part mattered, the rows would differ by more than chance does.`,
-    columns: [
-      'documents in memory',
-      'each stands for',
-      'median ms',
-      'p99 ms',
-      'samples',
-      'calls of a document',
-      'cores of tablet servers',
+  const serversIn = ({ usage }: CrawlResult) =>
+    usage.kinds.find(({ kind }) => kind === 'tablet server');
+  return resultTable(
+    {
+      name: 'scale',
+      title: 'The same rate with a smaller and a larger part of the repository in memory',
+      caption: `At ${rate} % per hour. If the size of the part mattered, the rows would differ by more than chance does.`,
+    },
+    compared.map((point) => ({ point, latency: latencyOf(point.result) })),
+    [
+      column('documents in memory', ({ point }) => point.repository),
+      column('each stands for', ({ point }) => rounded(point.scale)),
+      column('median ms', ({ latency }) => rounded(latency?.medianMs ?? null)),
+      column('p99 ms', ({ latency }) => rounded(latency?.p99Ms ?? null)),
+      column('samples', ({ latency }) => latency?.samples ?? null),
+      column('calls of a document', ({ point }) => rounded(callsPerDocument(point.result))),
+      column('cores of tablet servers', ({ point }) =>
+        rounded(serversIn(point.result)?.cores ?? null, 3),
+      ),
     ],
-    rows: compared.map(({ repository, scale, result }) => {
-      const latency = latencyOf(result);
-      const servers = result.usage.kinds.find(({ kind }) => kind === 'tablet server');
-      return [
-        repository,
-        rounded(scale),
-        rounded(latency?.medianMs ?? null),
-        rounded(latency?.p99Ms ?? null),
-        latency?.samples ?? null,
-        rounded(callsPerDocument(result)),
-        rounded(servers?.cores ?? null, 3),
-      ];
-    }),
-  };
+  );
 }
 
 function sensitivityTables({ sensitivity }: Figure7Result): readonly ResultTable[] {
   if (sensitivity === undefined) return [];
   const { machines, capacity, variations } = sensitivity;
   return [
-    {
-      name: 'sensitivity',
-      title: 'What becomes of the capacity if an assumed number is half or twice as large',
-      caption: `On ${machines} machines with their share of the repository, offered ${OFFERED} % of it per hour; a capacity near that is a lower bound. Numbers that move the capacity by less than ${100 * SAME} % are left out: another seed does that as well.`,
-      columns: ['number', 'times', 'capacity, % per hour', 'relative'],
-      rows: [
-        ['(as it is)', 1, rounded(capacity, 3), 1],
-        ...variations.map(({ place, factor, capacity: varied }) => [
-          place,
-          factor,
-          rounded(varied, 3),
-          rounded(varied / capacity, 3),
-        ]),
+    resultTable(
+      {
+        name: 'sensitivity',
+        title: 'What becomes of the capacity if an assumed number is half or twice as large',
+        caption: `On ${machines} machines with their share of the repository, offered ${OFFERED} % of it per hour; a capacity near that is a lower bound. Numbers that move the capacity by less than ${100 * SAME} % are left out: another seed does that as well.`,
+      },
+      [{ place: '(as it is)', factor: 1, capacity }, ...variations],
+      [
+        column('number', ({ place }) => place),
+        column('times', ({ factor }) => factor),
+        column('capacity, % per hour', ({ capacity: varied }) => rounded(varied, 3)),
+        column('relative', ({ capacity: varied }) => rounded(varied / capacity, 3)),
       ],
-    },
+    ),
   ];
 }
 
@@ -385,16 +375,10 @@ function chartOf(result: Figure7Result): ResultChart {
     x: { title: 'Crawl rate, % of the repository per hour', scale: 'logarithmic', ticks: [] },
     y: { title: 'Seconds until clustered', scale: 'logarithmic', ticks: [] },
     series: [
-      medianSeries(result),
-      {
-        name: 'Percolator, 99th percentile',
-        look: 'other',
-        isLine: true,
-        points: marksOf(result, 'p99Ms'),
-      },
+      ...latencySeries(result),
       ...batchSeries(result.batch),
       ...measuredLatencies(),
-      paperSeries(),
+      ...paperSeries(),
     ],
   };
 }
@@ -409,9 +393,9 @@ function normalisedChart(result: Figure7Result): readonly ResultChart[] {
   const unit = batch[0]?.repositorySeconds;
   if (unit === undefined) return [];
   const inRuns = (all: readonly ResultSeries[], seconds: number): readonly ResultSeries[] =>
-    all.map((series) => ({
-      ...series,
-      points: series.points.map((mark) => ({
+    all.map((one) => ({
+      ...one,
+      points: one.points.map((mark) => ({
         ...mark,
         x: (mark.x / 100) * (seconds / 3600),
         y: mark.y / seconds,
@@ -430,39 +414,28 @@ function normalisedChart(result: Figure7Result): readonly ResultChart[] {
       },
       y: { title: 'Latency, in batch runs', scale: 'logarithmic', ticks: [] },
       series: [
-        ...inRuns([medianSeries(result), ...batchSeries(batch)], unit),
+        ...inRuns([...latencySeries(result).slice(0, 1), ...batchSeries(batch)], unit),
         // A run that was too noisy for a model of its batch has no such unit.
         ...(here === null ? [] : inRuns(measuredLatencies(), here)),
-        ...inRuns([paperSeries()], PAPER_BATCH.runSeconds),
+        ...inRuns(paperSeries(), PAPER_BATCH.runSeconds),
       ],
     },
   ];
 }
 
-function medianSeries(result: Figure7Result): ResultSeries {
-  return {
-    name: 'Percolator, median',
-    look: 'percolator',
-    isLine: true,
-    points: marksOf(result, 'medianMs'),
-  };
-}
-
-function paperSeries(): ResultSeries {
-  const stated = (y: number): ResultMark => ({ x: PAPER.rate, y, low: null, high: null });
-  const points = [stated(PAPER.percolatorSeconds), stated(PAPER_BATCH.medianSeconds)];
-  return { name: 'paper', look: 'paper', isLine: false, points };
-}
-
-/** In seconds, at the rates that the cluster kept up with. */
-function marksOf(result: Figure7Result, of: 'medianMs' | 'p99Ms'): readonly ResultMark[] {
-  return mainPoints(result).flatMap(({ rate, result: one }) => {
+/** The median and the 99th percentile, in seconds, at the rates that the cluster kept up with. */
+function latencySeries(result: Figure7Result): readonly ResultSeries[] {
+  const points = mainPoints(result).flatMap(({ rate, result: one }) => {
     const latency = latencyOf(one);
-    if (latency === null) return [];
-    return [{ x: rate, y: latency[of] / 1000, low: null, high: null, samples: latency.samples }];
+    return latency === null ? [] : [{ rate, ...latency }];
   });
+  return series(points, ({ rate, samples }) => ({ x: rate, samples }), [
+    line('Percolator, median', 'percolator', ({ medianMs }) => medianMs / 1000),
+    line('Percolator, 99th percentile', 'other', ({ p99Ms }) => p99Ms / 1000),
+  ]);
 }
 
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
+function paperSeries(): readonly ResultSeries[] {
+  const stated = [PAPER.percolatorSeconds, PAPER_BATCH.medianSeconds];
+  return series(stated, () => ({ x: PAPER.rate }), [dots('paper', 'paper', (seconds) => seconds)]);
 }

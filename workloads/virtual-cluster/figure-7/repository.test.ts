@@ -11,8 +11,7 @@ import {
 } from '../../crawl-rate/documents/index.ts';
 import { loadRepository } from '../../crawl-rate/percolator/load-repository.ts';
 import { KEYS, keyRow } from '../../crawl-rate/percolator/tables.ts';
-import { Repository } from './repository.ts';
-import { arrivalOf, numberOf, splitsFor } from './rows.ts';
+import { arrivalOf, numberOf, Repository, splitsFor } from './repository.ts';
 
 const REPOSITORY = 500;
 const NEW = 300;

@@ -1,13 +1,21 @@
 /** The findings of figure 8 in virtual time. */
-import { type FindingsParts, type ResultChart, type ResultTable, noNumbers } from '#results';
-import { rounded } from '../../harness/statistics/rounded.ts';
-import { NAMES } from '../../microbench/figure-8-cases.ts';
-import { PAPER, relative } from '../../microbench/paper.ts';
+import { sum } from 'simple-statistics';
+import {
+  column,
+  dots,
+  type FindingsParts,
+  noNumbers,
+  type ResultChart,
+  type ResultTable,
+  resultTable,
+  series,
+} from '#results';
+import { rounded } from '../../harness/statistics.ts';
+import { NAMES, PAPER, relative } from '../../microbench/figure-8-cases.ts';
 import type { OperationKind } from '../costs.ts';
-import type { MeasuredCase } from './measure.ts';
-import { SAME, type Variation } from './sensitivity.ts';
+import { type MeasuredCase, SAME, type Variation } from './measure.ts';
 import { judgedWords } from '../history.ts';
-import { measuredRatios } from '../measured-series.ts';
+import { measuredRatios } from '../measured.ts';
 
 const PAIRS = [
   { what: 'read', ours: NAMES.read, raw: NAMES.rawRead },
@@ -36,7 +44,7 @@ export function figure8Findings(result: Figure8Result): FindingsParts {
     return noNumbers(detail);
   }
   const tables = [ratesTable(result), costsTable(cases)];
-  const judged = cases.reduce((sum, one) => sum + one.judged, 0);
+  const judged = sum(cases.map((one) => one.judged));
   return {
     headline: headlineOf(result),
     check: {
@@ -72,64 +80,86 @@ function headlineOf({ calibration, cases }: Figure8Result): string {
 }
 
 function ratesTable({ calibration, cases }: Figure8Result): ResultTable {
-  return {
-    name: 'figure-8',
-    title: 'Operations per second of one tablet server, raw and Percolator',
-    caption:
-      'Busy is the share of the time in which the cores of the server worked: near 1, the server is the bottleneck. Relative is Percolator over raw.',
-    columns: ['cluster', 'operation', 'raw/s', 'Percolator/s', 'relative', 'raw busy', 'busy'],
-    rows: [
-      ...PAIRS.map(({ what }) => {
-        const [raw, ours] = [PAPER.raw[what], PAPER.percolator[what]];
-        return ['paper', what, raw, ours, rounded(relative(ours, raw)), null, null];
-      }),
-      ...PAIRS.map((pair) => {
-        const [raw, ours] = [caseOf(cases, pair.raw), caseOf(cases, pair.ours)];
-        const rates = [rounded(raw.perSecond), rounded(ours.perSecond)];
-        const busy = [rounded(busyOf(raw)), rounded(busyOf(ours))];
-        return [calibration, pair.what, ...rates, rounded(ratioOf(cases, pair)), ...busy];
-      }),
+  const paper = PAIRS.map(({ what }) => {
+    const [raw, ours] = [PAPER.raw[what], PAPER.percolator[what]];
+    return { cluster: 'paper', what, raw, ours, ratio: paperRatio(what), busy: null };
+  });
+  const simulated = PAIRS.map((pair) => {
+    const [raw, ours] = [caseOf(cases, pair.raw), caseOf(cases, pair.ours)];
+    return {
+      cluster: calibration,
+      what: pair.what,
+      raw: rounded(raw.perSecond),
+      ours: rounded(ours.perSecond),
+      ratio: ratioOf(cases, pair),
+      busy: { raw: busyOf(raw), ours: busyOf(ours) },
+    };
+  });
+  return resultTable(
+    {
+      name: 'figure-8',
+      title: 'Operations per second of one tablet server, raw and Percolator',
+      caption:
+        'Busy is the share of the time in which the cores of the server worked: near 1, the server is the bottleneck. Relative is Percolator over raw.',
+    },
+    [...paper, ...simulated],
+    [
+      column('cluster', ({ cluster }) => cluster),
+      column('operation', ({ what }) => what),
+      column('raw/s', ({ raw }) => raw),
+      column('Percolator/s', ({ ours }) => ours),
+      column('relative', ({ ratio }) => rounded(ratio)),
+      column('raw busy', ({ busy }) => busy && rounded(busy.raw)),
+      column('busy', ({ busy }) => busy && rounded(busy.ours)),
     ],
-  };
+  );
 }
 
 /** What an operation asks of the server, call by call. */
 function costsTable(cases: readonly MeasuredCase[]): ResultTable {
-  return {
-    name: 'calls',
-    title: 'What one operation asks of the tablet server',
-    caption:
-      'Calls and cells of one operation, in both directions, and the time of a core of the server. A commit is a ' +
-      'conditional mutation, because it must find its lock; the paper counts it as a write.',
-    columns: ['operation', 'kind of call', 'calls', 'cells', 'core of the server, µs'],
-    rows: cases.flatMap(({ name, operations, usage }) =>
-      KINDS.flatMap(([kind, words]) => {
-        const { sent, cells, serverUs } = usage.calls[kind];
-        if (sent < operations / 100) return []; // Not the operation's: such as the oracle's.
-        const each = [sent, cells, serverUs].map((total) => rounded(total / operations));
-        return [[name, words, ...each]];
-      }),
-    ),
-  };
+  const all = cases.flatMap(({ name, operations, usage }) =>
+    KINDS.map(([kind, words]) => ({ name, operations, words, calls: usage.calls[kind] })),
+  );
+  return resultTable(
+    {
+      name: 'calls',
+      title: 'What one operation asks of the tablet server',
+      caption:
+        'Calls and cells of one operation, in both directions, and the time of a core of the server. A commit is a ' +
+        'conditional mutation, because it must find its lock; the paper counts it as a write.',
+    },
+    // The others are not the operation's: such as the oracle's.
+    all.filter(({ operations, calls }) => calls.sent >= operations / 100),
+    [
+      column('operation', ({ name }) => name),
+      column('kind of call', ({ words }) => words),
+      column('calls', ({ operations, calls }) => rounded(calls.sent / operations)),
+      column('cells', ({ operations, calls }) => rounded(calls.cells / operations)),
+      column('core of the server, µs', ({ operations, calls }) =>
+        rounded(calls.serverUs / operations),
+      ),
+    ],
+  );
 }
 
 function sensitivityTable(variations: readonly Variation[]): ResultTable {
-  return {
-    name: 'sensitivity',
-    title: 'What becomes of the ratios if an assumed number is half or twice as large',
-    caption: `The assumed numbers of calls, log and network, and the cores of the server; those that change neither ratio by ${100 * SAME} % are left out. A short run is enough to compare with the first row, which is such a run too.`,
-    columns: ['number', 'times', 'reads', 'writes'],
-    rows: variations.map(({ place, factor, read, write }) => [
-      place,
-      factor,
-      rounded(read, 3),
-      rounded(write, 3),
-    ]),
-  };
+  return resultTable(
+    {
+      name: 'sensitivity',
+      title: 'What becomes of the ratios if an assumed number is half or twice as large',
+      caption: `The assumed numbers of calls, log and network, and the cores of the server; those that change neither ratio by ${100 * SAME} % are left out. A short run is enough to compare with the first row, which is such a run too.`,
+    },
+    variations,
+    [
+      column('number', ({ place }) => place),
+      column('times', ({ factor }) => factor),
+      column('reads', ({ read }) => rounded(read, 3)),
+      column('writes', ({ write }) => rounded(write, 3)),
+    ],
+  );
 }
 
 function chartOf({ calibration, cases }: Figure8Result): ResultChart {
-  const exactly = (x: number, y: number) => ({ x, y, low: null, high: null });
   return {
     name: 'figure-8',
     title: 'Throughput of Percolator relative to a raw Bigtable, in virtual time',
@@ -145,18 +175,12 @@ function chartOf({ calibration, cases }: Figure8Result): ResultChart {
     },
     y: { title: 'Percolator, relative to raw', scale: 'linear', ticks: [] },
     series: [
-      {
-        name: 'paper',
-        look: 'paper',
-        isLine: false,
-        points: PAIRS.map(({ what }, i) => exactly(i + 1, paperRatio(what))),
-      },
-      {
-        name: calibration,
-        look: 'percolator',
-        isLine: false,
-        points: PAIRS.map((pair, i) => exactly(i + 1.1, ratioOf(cases, pair))),
-      },
+      ...series(PAIRS, (_, i) => ({ x: i + 1 }), [
+        dots('paper', 'paper', ({ what }) => paperRatio(what)),
+      ]),
+      ...series(PAIRS, (_, i) => ({ x: i + 1.1 }), [
+        dots(calibration, 'percolator', (pair) => ratioOf(cases, pair)),
+      ]),
       ...measuredRatios(new Map(PAIRS.map(({ what }, i) => [what, i + 1.2]))),
     ],
   };

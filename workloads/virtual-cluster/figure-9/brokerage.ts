@@ -4,35 +4,34 @@
  *
  *     load ─▶ split the tables over the servers ─▶ warm-up ─▶ measured ─▶ orders completed ─▶ check
  *
- * During the warm-up the master splits hot tablets and evens the servers (balance.ts).
+ * During the warm-up the master splits hot tablets and evens the servers (tablet-moves.ts).
  *
  * A small population stands for a large one: the paper's brokerage has a customer for each 1/500 of
  * a Trade-Result per second, too many for this machine's memory. Fewer customers trade more often
  * here, so conflicts are more frequent than they would be.
  */
+import { sum } from 'simple-statistics';
 import { type CollectorOptions, createRandom, type Percolator, PercolatorError } from '#engine';
+import { checkBrokerage } from '../../brokerage/check/check.ts';
 import {
   CustomerEmulator,
+  type CustomerLoad,
   type EmulatorResult,
-  type Load,
 } from '../../brokerage/driver/customer-emulator.ts';
-import { checkBrokerage } from '../../brokerage/check/index.ts';
-import { CUSTOMER_TRANSACTIONS } from '../../brokerage/driver/inputs/deck.ts';
-import type { Brokerage, Population } from '../../brokerage/model/index.ts';
+import { CUSTOMER_TRANSACTIONS } from '../../brokerage/driver/deck.ts';
+import type { Population } from '../../brokerage/model/population.ts';
 import { type Scale, TINY } from '../../brokerage/model/scale.ts';
-import {
-  COLLECTING,
-  type Layout,
-  loadPopulation,
-  openBrokerage,
-} from '../../brokerage/percolator/index.ts';
-import { createPopulation } from '../../brokerage/population/index.ts';
+import type { Layout } from '../../brokerage/percolator/layout.ts';
+import { loadPopulation } from '../../brokerage/percolator/load.ts';
+import { createPopulation } from '../../brokerage/population/population.ts';
+import { COLLECTING } from '../../brokerage/systems/database.ts';
+import type { Brokerage } from '../../brokerage/transactions/index.ts';
+import { openOnPercolator } from '../../brokerage/transactions/on-percolator.ts';
 import { whyNotKeptUp } from '../../harness/load/kept-up.ts';
 import type { Calibration } from '../calibration/calibration.ts';
-import { Cluster, type DatabaseOptions, type Machine, type Usage } from '../cluster.ts';
+import { type DatabaseOptions, type Machine, type Usage, VirtualCluster } from '../cluster.ts';
 import { HistoryRecorder } from '../history.ts';
 import type { Tablet } from '../tablets.ts';
-import { spreadRows } from './spread.ts';
 
 export interface BrokeragePlan {
   readonly calibration: Calibration;
@@ -68,7 +67,7 @@ export interface BrokeragePlan {
    */
   readonly isChecked: boolean;
   /** Begins with the load, and lets machines fail while it runs. */
-  readonly disturb?: (cluster: Cluster, beginMs: number) => Promise<void>;
+  readonly disturb?: (cluster: VirtualCluster, beginMs: number) => Promise<void>;
 }
 
 export interface BrokerageResult {
@@ -96,11 +95,13 @@ export interface BrokerageResult {
   readonly wrong: readonly string[];
 }
 
-/**
- * The paper's rule is 500 customers for each Trade-Result per second. With too few, Market-Feeds
- * conflict on the few securities that these trade.
- */
+/** The paper's rule is 500 customers for each Trade-Result per second. */
 const CUSTOMERS_PER_LOAD = 6;
+/**
+ * With the specification's four securities for six customers, Market-Feeds wait for each other: at
+ * 1,000 Trade-Results per second for up to 2.4 s, so orders are triggered too late.
+ */
+const LISTINGS = 8;
 /** How many identifiers of trades are a client's own: more than it uses. */
 const TRADES_PER_CLIENT = 1e9;
 /**
@@ -116,7 +117,7 @@ const HISTORY_TRADES = 50;
 export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageResult> {
   const { calibration, seed, tabletServers, clients, isOneMachine = false } = plan;
   const { batching, lockWaitMsMax } = plan;
-  const cluster = new Cluster({ calibration, seed, tabletServers });
+  const cluster = new VirtualCluster({ calibration, seed, tabletServers });
   const machines = isOneMachine
     ? cluster.tabletServers.slice(0, clients)
     : Array.from({ length: clients }, () => cluster.addMachine('client'));
@@ -132,7 +133,7 @@ export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageR
     if (first === undefined) throw new Error('there is no client');
     await loadPopulation(first, population, { layout: plan.layout });
     spreadRows(cluster);
-    const run = new Run(plan, { cluster, recorder, population, percolators, machines });
+    const run = new BrokerageRun(plan, { cluster, recorder, population, percolators, machines });
     if (plan.collector !== undefined) await first.collectGarbage(COLLECTING.atOnce);
     const collector = plan.collector && first.startCollector(plan.collector);
     const result = await run.measure();
@@ -149,7 +150,8 @@ export async function simulateBrokerage(plan: BrokeragePlan): Promise<BrokerageR
  */
 export function brokerageOf(load: number): Required<Pick<BrokeragePlan, 'scale' | 'layout'>> {
   const customers = 100 * Math.max(1, Math.ceil((CUSTOMERS_PER_LOAD * load) / 100));
-  return { scale: { ...scaleOf(customers), pricePeriodMs: 2_000 }, layout: 'large' };
+  const scale = { ...scaleOf(customers), pricePeriodMs: 2_000, listings: LISTINGS };
+  return { scale, layout: 'large' };
 }
 
 /** A quarter of a day of trades for each customer, and as little else as is possible. */
@@ -165,14 +167,14 @@ function historyShareOf({ tradeResultsPerSecond, warmUp, seconds }: BrokeragePla
 }
 
 interface Parts {
-  readonly cluster: Cluster;
+  readonly cluster: VirtualCluster;
   readonly recorder: HistoryRecorder;
   readonly population: Population;
   readonly percolators: readonly Percolator[];
   readonly machines: readonly Machine[];
 }
 
-class Run {
+class BrokerageRun {
   readonly #plan: BrokeragePlan;
   readonly #parts: Parts;
   readonly #brokerages: readonly Brokerage[];
@@ -186,7 +188,7 @@ class Run {
     this.#parts = parts;
     const { layout } = plan;
     this.#brokerages = parts.percolators.map((percolator) =>
-      openBrokerage(percolator, { layout, brokerUpdate: 'omit' }),
+      openOnPercolator(percolator, { layout, brokerUpdate: 'omit' }),
     );
   }
 
@@ -222,7 +224,7 @@ class Run {
   ): Promise<readonly EmulatorResult[]> {
     const { tradeResultsPerSecond, clients, users } = this.#plan;
     const perSecond = (tradeResultsPerSecond * CUSTOMER_TRANSACTIONS) / clients;
-    const loadOf = (client: number): Load =>
+    const loadOf = (client: number): CustomerLoad =>
       users === undefined
         ? { kind: 'paced', perSecond, phase: client / clients }
         : { kind: 'unpaced', users };
@@ -301,7 +303,7 @@ class Run {
     const [brokerage] = this.#brokerages;
     if (!this.#plan.isChecked || brokerage === undefined) return [];
     for (const percolator of this.#parts.percolators) await percolator.settled();
-    const acknowledged = results.reduce((sum, { tradeResults }) => sum + tradeResults, 0);
+    const acknowledged = sum(results.map(({ tradeResults }) => tradeResults));
     const { findings } = await checkBrokerage(brokerage, {
       population: this.#parts.population,
       isDrained: true,
@@ -321,7 +323,6 @@ class Run {
   ): Omit<BrokerageResult, 'hottest' | 'wrong' | 'judged'> {
     const { seconds, warmUp } = this.#plan;
     const records = results.flatMap((result) => Object.values(result.records));
-    const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
     const trades = results.map((result) => result.records.tradeResult);
     const [histogram, ...others] = trades.map((record) => record.histogram);
     if (histogram === undefined) throw new Error('there is no client');
@@ -347,14 +348,12 @@ class Run {
   #saturation(results: readonly EmulatorResult[]): string | null {
     const { tradeResultsPerSecond, users, seconds } = this.#plan;
     if (users !== undefined) return null;
-    const sum = (of: (result: EmulatorResult) => number): number =>
-      results.reduce((total, result) => total + of(result), 0);
     return whyNotKeptUp({
       offered: tradeResultsPerSecond * seconds,
-      completed: sum(({ records }) => records.tradeResult.ended),
+      completed: sum(results.map(({ records }) => records.tradeResult.ended)),
       unit: 'Trade-Results',
       backlog: {
-        growth: sum(({ backlogFrom, backlogTo }) => backlogTo - backlogFrom),
+        growth: sum(results.map(({ backlogFrom, backlogTo }) => backlogTo - backlogFrom)),
         perSecond: tradeResultsPerSecond * CUSTOMER_TRANSACTIONS,
         seconds,
       },
@@ -369,7 +368,7 @@ function coresOf(kind: string, { cluster }: Parts): number {
 
 type Operations = ReadonlyMap<Tablet, number>;
 
-function operationsOf({ tablets }: Cluster): Operations {
+function operationsOf({ tablets }: VirtualCluster): Operations {
   return new Map(tablets.all().map((tablet) => [tablet, tablet.operations]));
 }
 
@@ -381,4 +380,32 @@ function hottestTablet(before: Operations, after: Operations): BrokerageResult['
     if (since > most) [most, table] = [since, tablet.table];
   }
   return { table, share: all === 0 ? 0 : most / all };
+}
+
+/* Splits tables that were loaded in one piece, and spreads them as Bigtable would have by now. */
+
+/** Fewer rows are not worth a tablet. */
+const ROWS_PER_TABLET_MIN = 8;
+
+/** Each table becomes as many tablets as there are servers, or fewer if it is small. */
+export function spreadRows({ storage, tabletServers }: VirtualCluster): void {
+  const servers = tabletServers.length;
+  let next = 0;
+  for (const [name, table] of storage.tables) {
+    const families = table.schema.families.map((family) => ({ family }));
+    const rows = table.readRange({ limit: Infinity }, families);
+    const count = Math.max(1, Math.min(servers, Math.floor(rows.length / ROWS_PER_TABLET_MIN)));
+    // Small tables begin at different servers, so that the first server does not hold all of them.
+    const first = next;
+    next += count;
+    for (let i = 1; i < count; i++) {
+      const key = rows[Math.floor((i * rows.length) / count)]?.key;
+      const server = tabletServers[(first + i) % servers];
+      if (key !== undefined && server !== undefined) storage.tablets.split(name, key, server);
+    }
+    for (const tablet of storage.tablets.all()) if (tablet.table === name) tablet.logBytes = 0;
+    const head = storage.tablets.find(name, '');
+    const home = tabletServers[first % servers];
+    if (head !== undefined && home !== undefined) head.server = home;
+  }
 }

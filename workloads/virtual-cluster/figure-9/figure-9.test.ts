@@ -132,7 +132,7 @@ test('the headline says from which load on the oracle and the busiest tablet ser
   assert.equal(Math.max(...(charts[0]?.series[0]?.fit ?? []).map(({ x }) => x)), 60);
 });
 
-test('without a line, the first load that was not kept up with is named all the same', () => {
+test('without a line, the first load that was not kept up with is still named', () => {
   const { headline } = figure9Findings(PLAN, [pointAt(10), pointAt(20, { saturation: LATE })], []);
   assert.match(
     headline,

@@ -1,17 +1,24 @@
 /**
  * Figure 9 in virtual time: processor cores by Trade-Results per second, and where the line ends.
  */
+import { sum } from 'simple-statistics';
 import type { Measuring } from '#harness';
 import {
+  column,
+  dots,
   type FindingsParts,
   isStated,
-  lowerIsBetter,
+  line,
+  lower,
+  noNumbers,
   type ResultChart,
   type ResultTable,
-  noNumbers,
+  resultTable,
+  rowName,
+  series,
 } from '#results';
-import { fitLine, type LineFit } from '../../brokerage/line-fit.ts';
-import { rounded } from '../../harness/statistics/rounded.ts';
+import { fitLine, type LineFit } from '../../brokerage/figure-9.ts';
+import { rounded } from '../../harness/statistics.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
 import { assumedPlaces, varied } from '../calibration/sensitivity.ts';
@@ -19,7 +26,7 @@ import type { Usage } from '../cluster.ts';
 import { performInThread } from '../simulations.ts';
 import { brokerageOf, type BrokeragePlan, type BrokerageResult } from './brokerage.ts';
 import { judgedWords } from '../history.ts';
-import { measuredCores } from '../measured-series.ts';
+import { measuredCores } from '../measured.ts';
 
 export interface Figure9Plan {
   readonly loaded: LoadedCalibration;
@@ -102,10 +109,10 @@ async function simulateLoad(
   return { load, servers, result };
 }
 
-type Measure = (calibration: Calibration) => Promise<LoadPoint>;
+type LoadMeasure = (calibration: Calibration) => Promise<LoadPoint>;
 
 /** For variations: the lowest load. */
-function measureSmall(plan: Figure9Plan, signal: AbortSignal): Measure {
+function measureSmall(plan: Figure9Plan, signal: AbortSignal): LoadMeasure {
   const [load = 1] = plan.loads;
   const small = { ...plan, tradeResults: Math.min(plan.tradeResults, VARIED_TRADE_RESULTS) };
   return (calibration) => simulateLoad(small, load, calibration, signal);
@@ -117,7 +124,7 @@ function measureSmall(plan: Figure9Plan, signal: AbortSignal): Measure {
  */
 export async function varyFigure9(
   { loaded }: Figure9Plan,
-  measure: Measure,
+  measure: LoadMeasure,
   { progress, signal }: Pick<Measuring, 'progress' | 'signal'>,
 ): Promise<readonly Variation[]> {
   const places = assumedPlaces(loaded).filter((place) => !place.startsWith('batch.'));
@@ -169,7 +176,7 @@ export function figure9Findings(
     return noNumbers(detail);
   }
   const kept = onLine(points);
-  const judged = points.reduce((sum, { result }) => sum + result.judged, 0);
+  const judged = sum(points.map(({ result }) => result.judged));
   const fit = fitLine(
     kept.map(({ result }) => ({ x: result.tradeResultsPerSecond, y: result.cores })),
   );
@@ -204,11 +211,11 @@ function headlineOf(
 ): string {
   const slope = fit?.slope ?? costOf(points[0] as LoadPoint);
   const paper = PAPER.cores / PAPER.perSecond;
-  const line =
+  const onItsLine =
     fit === null
       ? ''
       : `, on a straight line with R² ${fit.rSquared.toFixed(4)} up to ${onLine(points).at(-1)?.load} TR/s`;
-  return `At the costs of ${loaded.name} a Trade-Result takes ${slope.toFixed(3)} core seconds${line}; the paper's took ${paper.toFixed(2)}, ${(paper / slope).toFixed(1)} times as much.${endOf(loaded, points, fit)}`;
+  return `At the costs of ${loaded.name} a Trade-Result takes ${slope.toFixed(3)} core seconds${onItsLine}; the paper's took ${paper.toFixed(2)}, ${(paper / slope).toFixed(1)} times as much.${endOf(loaded, points, fit)}`;
 }
 
 /**
@@ -261,90 +268,88 @@ function percent(share: number): string {
 }
 
 function loadsTable(points: readonly LoadPoint[]): ResultTable {
-  return {
-    name: 'loads',
-    title: 'Cores by load',
-    caption:
-      'Cores of all machines, and of work in the background. The paper has one customer for each 1/500 Trade-Result per second; ' +
-      'here fewer customers trade more often.',
-    columns: [
-      'cluster',
-      'TR/s offered',
-      'TR/s',
-      'cores',
-      'core s per TR',
-      'core ms per transaction',
-      'TR, median ms',
-      'TR, 90 % ms',
-      'samples',
-      'tablet servers',
-      'busiest server',
-      'oracle',
-      'conflicts per 1,000',
-      'hottest tablet',
-      'of all operations',
-      'kept up',
+  return resultTable(
+    {
+      name: 'loads',
+      title: 'Cores by load',
+      caption:
+        'Cores of all machines, and of work in the background. The paper has one customer for each 1/500 Trade-Result per second; ' +
+        'here fewer customers trade more often.',
+    },
+    points,
+    [
+      rowName('cluster', () => 'virtual'),
+      rowName('TR/s offered', ({ load }) => load),
+      column('TR/s', ({ result }) => rounded(result.tradeResultsPerSecond)),
+      column('cores', ({ result }) => rounded(result.cores)),
+      column('core s per TR', (point) => rounded(costOf(point)), lower('s')),
+      column('core ms per transaction', (point) => rounded(1000 * workOf(point))),
+      column('TR, median ms', ({ result }) => rounded(result.medianMs)),
+      column('TR, 90 % ms', ({ result }) =>
+        isStated(90, result.samples) ? rounded(result.p90Ms) : null,
+      ),
+      column('samples', ({ result }) => result.samples),
+      column('tablet servers', ({ servers }) => servers),
+      column('busiest server', (point) => rounded(busyOf(point, 'tablet server'), 3)),
+      column('oracle', (point) => rounded(busyOf(point, 'oracle'), 3)),
+      column('conflicts per 1,000', ({ result }) =>
+        rounded((1000 * result.conflicts) / result.transactions, 3),
+      ),
+      column('hottest tablet', ({ result }) => result.hottest.table),
+      column('of all operations', ({ result }) => rounded(result.hottest.share, 3)),
+      column('kept up', ({ result: { saturation } }) =>
+        saturation === null ? 'yes' : `no: ${saturation}`,
+      ),
     ],
-    rows: [
-      [
-        'paper',
-        PAPER.perSecond,
-        PAPER.perSecond,
-        PAPER.cores,
-        rounded(PAPER.cores / PAPER.perSecond),
-        ...Array.from({ length: 11 }, () => null),
-      ],
-      ...points.map((point) => {
-        const { load, servers, result } = point;
-        return [
-          'virtual',
-          load,
-          rounded(result.tradeResultsPerSecond),
-          rounded(result.cores),
-          rounded(costOf(point)),
-          rounded(1000 * workOf(point)),
-          rounded(result.medianMs),
-          isStated(90, result.samples) ? rounded(result.p90Ms) : null,
-          result.samples,
-          servers,
-          rounded(busyOf(point, 'tablet server'), 3),
-          rounded(busyOf(point, 'oracle'), 3),
-          rounded((1000 * result.conflicts) / result.transactions, 3),
-          result.hottest.table,
-          rounded(result.hottest.share, 3),
-          result.saturation === null ? 'yes' : `no: ${result.saturation}`,
-        ];
-      }),
-    ],
-    metrics: { rowNames: 2, columns: [lowerIsBetter('core s per TR', 's')] },
-  };
+    {
+      cluster: 'paper',
+      'TR/s offered': PAPER.perSecond,
+      'TR/s': PAPER.perSecond,
+      cores: PAPER.cores,
+      'core s per TR': rounded(PAPER.cores / PAPER.perSecond),
+    },
+  );
 }
 
-function lineTable({ intercept, slope, slopeError, rSquared }: LineFit): ResultTable {
-  return {
-    name: 'line',
-    title: 'The line through the loads that the cluster kept up with',
-    caption: 'Least squares; the error is half of the 95 % interval of the slope.',
-    columns: ['cores without load', 'cores per TR/s', 'error', 'R²'],
-    rows: [[rounded(intercept), rounded(slope), rounded(slopeError), rounded(rSquared, 6)]],
-  };
+function lineTable(fit: LineFit): ResultTable {
+  return resultTable(
+    {
+      name: 'line',
+      title: 'The line through the loads that the cluster kept up with',
+      caption: 'Least squares; the error is half of the 95 % interval of the slope.',
+    },
+    [fit],
+    [
+      column('cores without load', ({ intercept }) => rounded(intercept)),
+      column('cores per TR/s', ({ slope }) => rounded(slope)),
+      column('error', ({ slopeError }) => rounded(slopeError)),
+      column('R²', ({ rSquared }) => rounded(rSquared, 6)),
+    ],
+  );
 }
 
 function variationsTable(variations: readonly Variation[]): ResultTable {
-  const rows = variations
-    .map(({ place, half, twice }) => [place, rounded(half, 3), rounded(twice, 3)])
-    .toSorted((a, b) => Math.abs(Number(b[2]) - 1) - Math.abs(Number(a[2]) - 1));
-  return {
-    name: 'sensitivity',
-    title: 'Core seconds of a transaction, with an assumed number halved and doubled',
-    caption: 'Relative to the calibration, at the lowest load.',
-    columns: ['assumed number', 'halved', 'doubled'],
-    rows,
-  };
+  const moved = ({ twice }: Variation): number => Math.abs((rounded(twice, 3) ?? 0) - 1);
+  return resultTable(
+    {
+      name: 'sensitivity',
+      title: 'Core seconds of a transaction, with an assumed number halved and doubled',
+      caption: 'Relative to the calibration, at the lowest load.',
+    },
+    variations.toSorted((a, b) => moved(b) - moved(a)),
+    [
+      column('assumed number', ({ place }) => place),
+      column('halved', ({ half }) => rounded(half, 3)),
+      column('doubled', ({ twice }) => rounded(twice, 3)),
+    ],
+  );
 }
 
 function chartOf(kept: readonly LoadPoint[], fit: LineFit | null): ResultChart {
-  const mark = (x: number, y: number) => ({ x, y, low: null, high: null });
+  const band =
+    fit === null
+      ? null
+      : kept.map(({ load }) => ({ x: load, ...fit.at(load) })).filter(({ low }) => low > 0);
   return {
     name: 'figure-9',
     title: 'Cores by Trade-Results per second, in virtual time',
@@ -353,18 +358,16 @@ function chartOf(kept: readonly LoadPoint[], fit: LineFit | null): ResultChart {
     x: { title: 'Trade-Results per second', scale: 'logarithmic', ticks: [] },
     y: { title: 'Cores', scale: 'logarithmic', ticks: [] },
     series: [
-      {
-        name: 'virtual cluster',
-        look: 'percolator',
-        isLine: true,
-        points: kept.map(({ result }) => mark(result.tradeResultsPerSecond, result.cores)),
-        fit:
-          fit === null
-            ? null
-            : kept.map(({ load }) => ({ x: load, ...fit.at(load) })).filter(({ low }) => low > 0),
-      },
+      ...series(kept, ({ result }) => ({ x: result.tradeResultsPerSecond }), [
+        {
+          ...line<LoadPoint>('virtual cluster', 'percolator', ({ result }) => result.cores),
+          fit: band,
+        },
+      ]),
       ...measuredCores(),
-      { name: 'paper', look: 'paper', isLine: false, points: [mark(PAPER.perSecond, PAPER.cores)] },
+      ...series([PAPER], ({ perSecond }) => ({ x: perSecond }), [
+        dots('paper', 'paper', ({ cores }) => cores),
+      ]),
     ],
   };
 }

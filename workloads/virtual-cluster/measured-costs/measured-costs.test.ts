@@ -6,12 +6,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Bigtable, decorate } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
-import type { Case } from '../../microbench/case.ts';
+import type { MicroCase } from '../../microbench/case.ts';
 import { Data, FAMILY, RAW, rawWrite } from '../../microbench/data.ts';
 import { SIZES } from '../sizes.ts';
 import { costsFindings } from './measured-costs.ts';
-import { SLICE_DISTANCE } from './operations.ts';
-import { loadShapes, readsOfShapes, SHAPES } from './shapes.ts';
+import { loadShapes, readsOfShapes, SHAPES, SLICE_DISTANCE } from './operations.ts';
 
 const MEASURED = {
   operations: [{ what: 'raw read', inFlight: 64, us: 5, mainUs: 4, groups: 0 }],
@@ -37,7 +36,7 @@ test('a scan that finds fewer rows than its name says fails', async () => {
   const short = decorate(store, {
     readRange: async (...given) => (await store.readRange(...given)).slice(1),
   });
-  const scanOf = (scanned: Bigtable): Case | undefined =>
+  const scanOf = (scanned: Bigtable): MicroCase | undefined =>
     readsOfShapes(scanned, data).find(({ name }) => name === SHAPES.scan);
   for (let i = 0; i < data.rows; i++) await scanOf(store)?.operate(i);
   await assert.rejects(async () => scanOf(short)?.operate(1), /returned 15 rows instead of 16/);

@@ -2,13 +2,15 @@
  * `--figure costs`: what the calibration of this machine needs and bench:micro does not measure.
  * Only this figure measures in real time: it runs operations and workloads on the embedded store.
  */
+import { sum } from 'simple-statistics';
 import type { Measuring } from '#harness';
-import { type FindingsParts, type ResultTable, noNumbers } from '#results';
-import { rounded } from '../../harness/statistics/rounded.ts';
-import { IDLE_TABLE, type IdleCost } from './idle.ts';
+import { column, type FindingsParts, noNumbers, type ResultTable, resultTable } from '#results';
+import { rounded } from '../../harness/statistics.ts';
 import {
-  measureOperations,
+  IDLE_TABLE,
+  type IdleCost,
   type MeasuredOperations,
+  measureOperations,
   type OperationCost,
   type OperationsPlan,
 } from './operations.ts';
@@ -42,7 +44,7 @@ export function costsFindings(
   { operations, idle }: MeasuredOperations,
   own: readonly OwnCost[],
 ): FindingsParts {
-  const total = own.reduce((sum, { us }) => sum + us, 0);
+  const total = sum(own.map(({ us }) => us));
   if (total === 0) return noNumbers('no profile shows code of the workloads');
   return {
     headline: `The code of the workloads themselves takes ${own.map(({ what, us }) => `${us.toFixed(1)} µs (${what})`).join(', ')}.`,
@@ -57,37 +59,39 @@ export function costsFindings(
 }
 
 function costsTable(operations: readonly OperationCost[], own: readonly OwnCost[]): ResultTable {
-  return {
-    name: 'costs',
-    title: 'Processor time on this machine',
-    caption:
-      'Lower quartiles of the rounds, and mean numbers of groups, on the embedded store. Own code: what a profile of the workload shows of its own functions.',
-    columns: ['of', 'in flight', 'µs', 'µs of the main thread', 'groups of the log'],
-    rows: [
-      ...operations.map(({ what, inFlight, us, mainUs, groups }) => [
-        what,
-        String(inFlight),
-        rounded(us, 4),
-        rounded(mainUs, 4),
-        rounded(groups, 4),
-      ]),
-      ...own.map(({ what, us }) => [what, '', rounded(us, 4), rounded(us, 4), null]),
+  const ofOwn = own.map(({ what, us }) => ({ what, inFlight: '', us, mainUs: us, groups: null }));
+  return resultTable(
+    {
+      name: 'costs',
+      title: 'Processor time on this machine',
+      caption:
+        'Lower quartiles of the rounds, and mean numbers of groups, on the embedded store. Own code: what a profile of the workload shows of its own functions.',
+    },
+    [...operations, ...ofOwn],
+    [
+      column('of', ({ what }) => what),
+      column('in flight', ({ inFlight }) => String(inFlight)),
+      column('µs', ({ us }) => rounded(us, 4)),
+      column('µs of the main thread', ({ mainUs }) => rounded(mainUs, 4)),
+      column('groups of the log', ({ groups }) => rounded(groups, 4)),
     ],
-  };
+  );
 }
 
 function idleTable(idle: readonly IdleCost[]): ResultTable {
-  return {
-    name: IDLE_TABLE,
-    title: 'After a pause',
-    caption:
-      'Medians of the rounds, one operation at a time on the embedded store. In a pause other processes use the caches of the processor. Without one (0), the next operation begins at the end of the last. The main thread also works at the end of the pause, before the operation begins.',
-    columns: ['of', 'idle ms', 'µs of the main thread', 'µs until its end'],
-    rows: idle.map(({ what, idleMs, mainUs, tookUs }) => [
-      what,
-      String(idleMs),
-      rounded(mainUs, 4),
-      rounded(tookUs, 4),
-    ]),
-  };
+  return resultTable(
+    {
+      name: IDLE_TABLE,
+      title: 'After a pause',
+      caption:
+        'Medians of the rounds, one operation at a time on the embedded store. In a pause other processes use the caches of the processor. Without one (0), the next operation begins at the end of the last. The main thread also works at the end of the pause, before the operation begins.',
+    },
+    idle,
+    [
+      column('of', ({ what }) => what),
+      column('idle ms', ({ idleMs }) => String(idleMs)),
+      column('µs of the main thread', ({ mainUs }) => rounded(mainUs, 4)),
+      column('µs until its end', ({ tookUs }) => rounded(tookUs, 4)),
+    ],
+  );
 }

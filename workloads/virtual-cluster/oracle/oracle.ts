@@ -8,15 +8,18 @@
  */
 import type { Measuring } from '#harness';
 import {
+  column,
   type FindingsParts,
   formatCount,
-  higherIsBetter,
-  type ResultTable,
+  higher,
   noNumbers,
+  type ResultTable,
+  resultTable,
+  rowName,
 } from '#results';
-import { rounded } from '../../harness/statistics/rounded.ts';
+import { rounded } from '../../harness/statistics.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
-import { Cluster } from '../cluster.ts';
+import { VirtualCluster } from '../cluster.ts';
 
 export interface OraclePlan {
   readonly loaded: LoadedCalibration;
@@ -66,7 +69,7 @@ async function simulateCallers(
   { loaded: { calibration }, seed, workers, seconds }: OraclePlan,
   callers: number,
 ): Promise<OraclePoint> {
-  const cluster = new Cluster({ calibration, seed, tabletServers: 1 });
+  const cluster = new VirtualCluster({ calibration, seed, tabletServers: 1 });
   const machines = Array.from({ length: workers }, () => cluster.addMachine('worker'));
   return cluster.run(async () => {
     const over = new AbortController();
@@ -132,24 +135,19 @@ function count(value: number): string {
 }
 
 function tableOf(points: readonly OraclePoint[]): ResultTable {
-  return {
-    name: 'oracle',
-    title: 'Timestamps per second of one oracle, by callers',
-    caption: 'All callers of all workers ask again as soon as they are answered.',
-    columns: [
-      'callers',
-      'timestamps/s',
-      'timestamps per request',
-      'latency, mean ms',
-      'oracle busy',
+  return resultTable(
+    {
+      name: 'oracle',
+      title: 'Timestamps per second of one oracle, by callers',
+      caption: 'All callers of all workers ask again as soon as they are answered.',
+    },
+    points,
+    [
+      rowName('callers', ({ callers }) => callers),
+      column('timestamps/s', ({ perSecond }) => rounded(perSecond), higher('timestamps/s')),
+      column('timestamps per request', ({ perCall }) => rounded(perCall, 3)),
+      column('latency, mean ms', ({ latencyMs }) => rounded(latencyMs, 3)),
+      column('oracle busy', ({ busy }) => rounded(busy, 3)),
     ],
-    rows: points.map(({ callers, perSecond, perCall, latencyMs, busy }) => [
-      callers,
-      rounded(perSecond),
-      rounded(perCall, 3),
-      rounded(latencyMs, 3),
-      rounded(busy, 3),
-    ]),
-    metrics: { rowNames: 1, columns: [higherIsBetter('timestamps/s', 'timestamps/s')] },
-  };
+  );
 }

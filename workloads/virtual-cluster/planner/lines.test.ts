@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { noPlanWords, planJson, planLines, type Question } from './lines.ts';
-import { FullBelowLoad, type Plan } from './plan.ts';
+import { FullBelowLoad, type ClusterPlan } from './plan.ts';
 import { TooSlow } from './search.ts';
 import { formula, loaded, planOf } from './testing.ts';
 import type { Trial, Workload } from './trial.ts';
@@ -21,7 +21,7 @@ function questionOf(workload: Workload, given: Partial<Question> = {}): Question
   };
 }
 
-function textOf(question: Question, plan: Plan): string {
+function textOf(question: Question, plan: ClusterPlan): string {
   return planLines(question, plan).join('\n');
 }
 

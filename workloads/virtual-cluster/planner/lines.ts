@@ -1,13 +1,11 @@
 /** A plan in words and tables, and as JSON. */
 import { counted, formatDigits, formatShare } from '#results';
 import { tableLines } from '../../harness/experiment/result-lines.ts';
-import { rounded } from '../../harness/statistics/rounded.ts';
+import { rounded } from '../../harness/statistics.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
-import { firstFull, type Part } from './parts.ts';
-import { FullBelowLoad, isSame, type Plan } from './plan.ts';
+import { firstFull, type Part, type Percentile, type TrialSize, type Workload } from './trial.ts';
+import { type ClusterPlan, FullBelowLoad, isSame, machinesOf } from './plan.ts';
 import type { TooSlow } from './search.ts';
-import { machinesOf } from './sureness.ts';
-import type { Percentile, Size, Workload } from './trial.ts';
 
 /** What the user asked for. */
 export interface Question {
@@ -31,7 +29,7 @@ export function amount(count: number, unit: string): string {
   return count === 1 ? counted(count, unit) : `${formatDigits(count)} ${unit}`;
 }
 
-export function planLines(question: Question, plan: Plan): readonly string[] {
+export function planLines(question: Question, plan: ClusterPlan): readonly string[] {
   return [
     `${wantedWords(question)}, at the costs of ${question.loaded.name}:`,
     '',
@@ -59,7 +57,7 @@ function wantedWords({ inWords, latencyMs, percentile, workload }: Question): st
   return `${inWords}, ${percentile} % of them ${done} within ${ms(latencyMs)}`;
 }
 
-function sizeWords({ loaded, workload }: Question, { tabletServers, workers }: Size): string {
+function sizeWords({ loaded, workload }: Question, { tabletServers, workers }: TrialSize): string {
   const { tabletServerCores, workerCores } = loaded.calibration.cluster;
   const serverCores = counted(tabletServerCores, 'cores');
   if (!workload.hasWorkers) {
@@ -70,7 +68,7 @@ function sizeWords({ loaded, workload }: Question, { tabletServers, workers }: S
   return `${counted(tabletServers, 'tablet servers')} of ${serverCores}, ${others}`;
 }
 
-function partsTable({ workload }: Question, { parts, checkedParts, check }: Plan) {
+function partsTable({ workload }: Question, { parts, checkedParts, check }: ClusterPlan) {
   return {
     columns: [
       'part',
@@ -98,14 +96,14 @@ function nameOf({ place, resource }: Pick<Part, 'place' | 'resource'>): string {
   return place.endsWith('s') ? `${place}: ${resource}` : place;
 }
 
-function firstFullWords({ workload, load }: Question, { parts }: Plan): string {
+function firstFullWords({ workload, load }: Question, { parts }: ClusterPlan): string {
   const first = firstFull(parts);
   const times = first.fullAt / load;
   const fullAt = amount(Number(first.fullAt.toPrecision(3)), workload.unit);
   return `Full first: ${nameOf(first)}, at ${fullAt} a second, ${times.toFixed(1)} times the load.`;
 }
 
-function decidedWords(question: Question, plan: Plan): string {
+function decidedWords(question: Question, plan: ClusterPlan): string {
   const { margin, percentile, latencyMs } = question;
   const wanted = `${sizedKinds(question)} are to be free ${formatShare(margin)} of the time`;
   return plan.decidedBy === 'margin'
@@ -113,7 +111,7 @@ function decidedWords(question: Question, plan: Plan): string {
     : `The latency decides, not the margin: ${wanted}, but ${percentile} % within ${ms(latencyMs)} ask for ${formatShare(1 - plan.busyMax)}.`;
 }
 
-function latencyWords(question: Question, plan: Plan): string {
+function latencyWords(question: Question, plan: ClusterPlan): string {
   const { latencyMs, keptUp } = plan.check.outcome;
   const where = `Checked by a simulation of ${checkedWords(question, plan)}`;
   if (!keptUp) return `${where}: it does NOT keep up.`;
@@ -121,7 +119,7 @@ function latencyWords(question: Question, plan: Plan): string {
   return `${where}: ${times}${plan.isFastEnough ? '' : ', which is NOT fast enough'}.`;
 }
 
-function checkedWords(question: Question, { check, size: planned }: Plan): string {
+function checkedWords(question: Question, { check, size: planned }: ClusterPlan): string {
   const { share, size } = check;
   const words = sizeWords(question, size);
   if (share < 1) {
@@ -131,11 +129,14 @@ function checkedWords(question: Question, { check, size: planned }: Plan): strin
   return isSame(size, planned) ? 'the planned cluster' : `${words} under the whole load`;
 }
 
-/** A trial does not tell how these numbers would move a plan (sureness.ts). */
+/** A trial does not tell how these numbers would move a plan (plan.ts). */
 const NOT_VARIED =
   'Not varied: the size of the caches, the oracle and the lock service, waits, and the time of the workloads’ own code.';
 
-function surenessLines({ workload }: Question, { alternatives, size }: Plan): readonly string[] {
+function surenessLines(
+  { workload }: Question,
+  { alternatives, size }: ClusterPlan,
+): readonly string[] {
   if (alternatives.length === 0) {
     return [
       `How sure: none of the assumed numbers that were varied changes the plan if it is half or twice as much. ${NOT_VARIED}`,
@@ -148,7 +149,7 @@ function surenessLines({ workload }: Question, { alternatives, size }: Plan): re
       : ` (${shown.length} of ${alternatives.length} numbers)`;
   const sizes = alternatives.flatMap(({ halved, doubled }) => [halved, doubled]);
   const totals = [size, ...sizes].map(machinesOf);
-  const words = (one: Size): string =>
+  const words = (one: TrialSize): string =>
     workload.hasWorkers ? `${one.tabletServers} + ${one.workers}` : String(one.tabletServers);
   return [
     `How sure: ${Math.min(...totals)} to ${Math.max(...totals)} machines, if one of the assumed numbers that were varied is half or twice as much. ${NOT_VARIED}`,
@@ -189,7 +190,7 @@ function sizedKinds({ workload }: Question): string {
 }
 
 /** For programs: numbers that are not rounded; null for those that are not finite. */
-export function planJson(question: Question, plan: Plan): string {
+export function planJson(question: Question, plan: ClusterPlan): string {
   const { loaded, workload, load, latencyMs, percentile, margin, seed } = question;
   const { size, busyMax, decidedBy, parts, checkedParts, check, isFastEnough } = plan;
   return JSON.stringify(

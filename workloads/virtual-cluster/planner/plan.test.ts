@@ -6,11 +6,19 @@ import { test } from 'node:test';
 import { type LoadedCalibration, parseCalibration } from '../calibration/load.ts';
 import { keptCalibration } from '../testing.ts';
 import { kindUsage, usageOf } from '../usage.fixture.ts';
-import { demandsOf, firstFull, partsOf, sizeFor } from './parts.ts';
-import { FullBelowLoad, planCluster } from './plan.ts';
-import { partOf } from './request.ts';
-import { TooSlow } from './search.ts';
-import { alternativesTo, timesOf } from './sureness.ts';
+import {
+  crawlWorkload,
+  demandsOf,
+  firstFull,
+  partsOf,
+  secondsOf,
+  sizeFor,
+  type Trial,
+  type TrialOutcome,
+  type Workload,
+} from './trial.ts';
+import { alternativesTo, FullBelowLoad, planCluster, timesOf } from './plan.ts';
+import { partOf, TooSlow } from './search.ts';
 import {
   formula,
   loaded,
@@ -20,7 +28,6 @@ import {
   signal,
   trialUsage,
 } from './testing.ts';
-import { crawlWorkload, type Outcome, secondsOf, type Trial, type Workload } from './trial.ts';
 
 test('machines are the load times what a unit takes, with the margin, and all of them are checked', async () => {
   const workload = formula();
@@ -150,7 +157,7 @@ test('without time to check the whole cluster, the largest part that there is ti
 });
 
 test('an oracle is full of timestamps, not of calls', () => {
-  const outcome: Outcome = {
+  const outcome: TrialOutcome = {
     keptUp: true,
     completedPerSecond: 100,
     latencyMs: { 50: 1, 90: 1, 99: 1 },

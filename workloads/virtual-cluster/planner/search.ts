@@ -3,30 +3,38 @@
  * does a unit of load keep processors, disks and network, and how many machines does the whole load
  * then need?
  */
-import { type Demand, demandsOf, sizeFor } from './parts.ts';
-import { isFastEnough, partOf, type PlanRequest, tryOut, UNITS } from './request.ts';
-import type { Outcome, Size, Trial, Workload } from './trial.ts';
+import type { LoadedCalibration } from '../calibration/load.ts';
+import {
+  type Demand,
+  demandsOf,
+  type Percentile,
+  sizeFor,
+  type Trial,
+  type TrialOutcome,
+  type TrialSize,
+  type Workload,
+} from './trial.ts';
 
-export interface Check {
+export interface LimitCheck {
   /**
    * Share of the load, and of the machines planned before this trial; 1 for all. `Found.size` may
    * have some machines more.
    */
   readonly share: number;
   /** The machines of the trial. */
-  readonly size: Size;
-  readonly outcome: Outcome;
+  readonly size: TrialSize;
+  readonly outcome: TrialOutcome;
 }
 
-export interface Found {
-  readonly size: Size;
+export interface FoundCluster {
+  readonly size: TrialSize;
   /** Share of the time that a tablet server or worker was planned to be busy, at most. */
   readonly busyMax: number;
   /** From the last trial. */
   readonly demands: readonly Demand[];
-  readonly usage: Outcome['usage'];
+  readonly usage: TrialOutcome['usage'];
   /** Of the last trial. */
-  readonly check: Check;
+  readonly check: LimitCheck;
 }
 
 /**
@@ -34,14 +42,14 @@ export interface Found {
  * had little to do.
  */
 export class TooSlow {
-  readonly outcome: Outcome;
+  readonly outcome: TrialOutcome;
   /**
    * How busy the busiest part of the tablet servers and workers was in that trial, as a share of
    * the time.
    */
   readonly busyMax: number;
 
-  constructor(outcome: Outcome, { workerKind }: Workload) {
+  constructor(outcome: TrialOutcome, { workerKind }: Workload) {
     const kinds = outcome.usage.kinds.filter(
       ({ kind }) => kind === 'tablet server' || kind === workerKind,
     );
@@ -54,7 +62,7 @@ export class TooSlow {
 }
 
 /** Machines of each kind in a trial of a part: few, but more than one. */
-const SMALL: Size = { tabletServers: 4, workers: 2 };
+const SMALL: TrialSize = { tabletServers: 4, workers: 2 };
 const ROUNDS_MAX = 12;
 /** A plan that changes by a smaller share is the same. */
 const SAME = 0.1;
@@ -67,32 +75,32 @@ const FAR_TOO_SLOW = 2;
 /** First trials, each with a tenth of the load of the one before, until one keeps up. */
 const FIRST_TRIALS_MAX = 3;
 
-export async function search(request: PlanRequest): Promise<Found | TooSlow> {
+export async function search(request: PlanRequest): Promise<FoundCluster | TooSlow> {
   const first = await firstTrial(request);
   const { percentile, latencyMs, workload } = request;
   const isFar = !first.keptUp || first.latencyMs[percentile] > FAR_TOO_SLOW * latencyMs;
   if (isFar || first.completedPerSecond === 0) {
     return new TooSlow(first, workload);
   }
-  return new Search(request, first).run();
+  return new ClusterSearch(request, first).run();
 }
 
-class Search {
+class ClusterSearch {
   readonly #request: PlanRequest;
   #busyMax: number;
   #demands: readonly Demand[];
-  #size: Size;
+  #size: TrialSize;
   /** The largest size that a trial has found too small. */
-  #tooSmall: Size = { tabletServers: 0, workers: 0 };
+  #tooSmall: TrialSize = { tabletServers: 0, workers: 0 };
 
-  constructor(request: PlanRequest, first: Outcome) {
+  constructor(request: PlanRequest, first: TrialOutcome) {
     this.#request = request;
     this.#busyMax = 1 - request.margin;
     this.#demands = this.#demandsOf(first);
     this.#size = this.#wanted();
   }
 
-  async run(): Promise<Found | TooSlow> {
+  async run(): Promise<FoundCluster | TooSlow> {
     for (let round = 1; ; round++) {
       const trial = partOf(this.#request, this.#size, SMALL);
       const outcome = await tryOut(this.#request, 'a part of the cluster', trial);
@@ -112,24 +120,24 @@ class Search {
     }
   }
 
-  #demandsOf(outcome: Outcome): readonly Demand[] {
+  #demandsOf(outcome: TrialOutcome): readonly Demand[] {
     const { workload, loaded } = this.#request;
     return demandsOf(outcome, workload, loaded.calibration);
   }
 
   /** The size by what a unit took in the last trial. */
-  #wanted(): Size {
+  #wanted(): TrialSize {
     const { load, workload } = this.#request;
     const limits = { busyMax: this.#busyMax, hasWorkers: workload.hasWorkers };
     return sizeFor(load, this.#demands, limits);
   }
 
-  #moveTo(wanted: Size): void {
+  #moveTo(wanted: TrialSize): void {
     this.#tooSmall = noted(this.#tooSmall, this.#size, wanted);
     this.#size = nextSize(this.#size, wanted, this.#tooSmall);
   }
 
-  #found({ share, tabletServers, workers }: Trial, outcome: Outcome): Found {
+  #found({ share, tabletServers, workers }: Trial, outcome: TrialOutcome): FoundCluster {
     return {
       size: largerOf(this.#size, this.#wanted()),
       busyMax: this.#busyMax,
@@ -145,7 +153,7 @@ class Search {
  * else of workers: where servers are too few, calls wait, and workers may seem too few only because
  * their runs take longer.
  */
-function noted(tooSmall: Size, size: Size, wanted: Size): Size {
+function noted(tooSmall: TrialSize, size: TrialSize, wanted: TrialSize): TrialSize {
   if (wanted.tabletServers > size.tabletServers) {
     return { ...tooSmall, tabletServers: size.tabletServers };
   }
@@ -157,15 +165,15 @@ function noted(tooSmall: Size, size: Size, wanted: Size): Size {
  * small and the present one. That happens because what a unit takes depends on the size: more
  * machines have more cache.
  */
-function nextSize(size: Size, wanted: Size, tooSmall: Size): Size {
-  const next = (kind: keyof Size): number =>
+function nextSize(size: TrialSize, wanted: TrialSize, tooSmall: TrialSize): TrialSize {
+  const next = (kind: keyof TrialSize): number =>
     wanted[kind] > tooSmall[kind] || tooSmall[kind] === 0
       ? wanted[kind]
       : Math.ceil(Math.sqrt(tooSmall[kind] * size[kind]));
   return { tabletServers: next('tabletServers'), workers: next('workers') };
 }
 
-function largerOf(a: Size, b: Size): Size {
+function largerOf(a: TrialSize, b: TrialSize): TrialSize {
   return {
     tabletServers: Math.max(a.tabletServers, b.tabletServers),
     workers: Math.max(a.workers, b.workers),
@@ -177,7 +185,7 @@ function largerOf(a: Size, b: Size): Size {
  * almost idle. If it does not keep up, the load is divided by ten, at most twice; the last outcome
  * may still not keep up.
  */
-async function firstTrial(request: PlanRequest): Promise<Outcome> {
+async function firstTrial(request: PlanRequest): Promise<TrialOutcome> {
   const { workload, loaded, load, seed } = request;
   let perSecond = Math.min(load, littleLoad(request));
   for (let tries = 1; ; tries++) {
@@ -209,8 +217,85 @@ function littleLoad({ workload, loaded }: PlanRequest): number {
   return (BUSY_MIN * cores * 1e6) / unitUs;
 }
 
-function isAlike(a: Size, b: Size): boolean {
+function isAlike(a: TrialSize, b: TrialSize): boolean {
   const alike = (one: number, other: number): boolean =>
     Math.abs(one - other) <= SAME * Math.max(one, other);
   return alike(a.tabletServers, b.tabletServers) && alike(a.workers, b.workers);
+}
+
+/* What is asked of the planner, and trials of a part of a cluster. */
+
+export interface PlanRequest {
+  readonly loaded: LoadedCalibration;
+  readonly workload: Workload;
+  /** Units a second. */
+  readonly load: number;
+  /** The time within which `percentile` percent of the units must be done. */
+  readonly latencyMs: number;
+  readonly percentile: Percentile;
+  /** Share of the time that tablet servers and workers are free. */
+  readonly margin: number;
+  /**
+   * How long the check may take on this machine, about; 0: none but the last trial of the search.
+   */
+  readonly checkSeconds: number;
+  readonly seed: number;
+  readonly signal: AbortSignal;
+  /** Told of each trial, before it. */
+  readonly onTrial: (what: string, trial: Trial) => void;
+}
+
+/**
+ * Units that a trial measures, about: a 99th percentile rests on 30 documents or 2 Trade-Results.
+ */
+export const UNITS = { documents: 3_000, 'Trade-Results': 200 };
+
+/**
+ * The smallest part of a cluster that has at least this many machines of each kind; all of it if it
+ * has fewer.
+ */
+export function partOf(
+  { workload, loaded, load, seed }: PlanRequest,
+  size: TrialSize,
+  least: TrialSize,
+): Trial {
+  const share = Math.min(
+    1,
+    Math.max(
+      least.tabletServers / size.tabletServers,
+      workload.hasWorkers ? least.workers / size.workers : 0,
+    ),
+  );
+  // Rounded down: then each machine has at least its share of the load.
+  const part = (machines: number): number => Math.max(1, Math.floor(machines * share + ROUNDING));
+  return {
+    calibration: loaded.calibration,
+    tabletServers: part(size.tabletServers),
+    workers: workload.hasWorkers ? part(size.workers) : 0,
+    perSecond: load * share,
+    share,
+    units: UNITS[workload.unit],
+    seed,
+  };
+}
+
+/** Without it, 24 / 47 of 47 machines would be 23. */
+const ROUNDING = 1e-6;
+
+/** Simulates the trial. @throws the signal's reason once the signal is aborted */
+export function tryOut(
+  { workload, signal, onTrial }: PlanRequest,
+  what: string,
+  trial: Trial,
+): Promise<TrialOutcome> {
+  signal.throwIfAborted();
+  onTrial(what, trial);
+  return workload.simulate(trial, signal);
+}
+
+export function isFastEnough(
+  { latencyMs, percentile }: Pick<PlanRequest, 'latencyMs' | 'percentile'>,
+  outcome: TrialOutcome,
+): boolean {
+  return outcome.keptUp && outcome.latencyMs[percentile] <= latencyMs;
 }

@@ -3,9 +3,8 @@ import assert from 'node:assert/strict';
 import { type LoadedCalibration, loadCalibration } from '../calibration/load.ts';
 import type { Usage } from '../usage.ts';
 import { kindUsage, usageOf } from '../usage.fixture.ts';
-import { FullBelowLoad, type Plan, planCluster } from './plan.ts';
-import type { PlanRequest } from './request.ts';
-import { TooSlow } from './search.ts';
+import { FullBelowLoad, type ClusterPlan, planCluster } from './plan.ts';
+import { type PlanRequest, TooSlow } from './search.ts';
 import type { Trial, Workload } from './trial.ts';
 
 export const loaded: LoadedCalibration = loadCalibration('cloud-bigtable');
@@ -72,7 +71,10 @@ export function trialUsage(
   });
 }
 
-export async function planOf(workload: Workload, given: Partial<PlanRequest> = {}): Promise<Plan> {
+export async function planOf(
+  workload: Workload,
+  given: Partial<PlanRequest> = {},
+): Promise<ClusterPlan> {
   const found = await planCluster(requestOf(workload, given));
   assert.ok(!(found instanceof TooSlow || found instanceof FullBelowLoad));
   return found;

@@ -4,20 +4,20 @@
  * A workload turns a trial into a simulation of the real engine: the crawl of figure 7, or the
  * brokerage of figure 9.
  */
-import { DOCUMENT_BYTES } from '../figure-7/measure.ts';
 import type { Calibration } from '../calibration/calibration.ts';
-import type { MachineKind, Usage } from '../cluster.ts';
-import { type BrokerageResult, brokerageOf } from '../figure-9/brokerage.ts';
+import type { KindUsage, MachineKind, Usage } from '../cluster.ts';
+import { DOCUMENT_BYTES } from '../figure-7/measure.ts';
+import { brokerageOf, type BrokerageResult } from '../figure-9/brokerage.ts';
 import { performInThread } from '../simulations.ts';
 
 /** How many machines, of which kind. */
-export interface Size {
+export interface TrialSize {
   readonly tabletServers: number;
   /** 0: workers run on the machines of the tablet servers. */
   readonly workers: number;
 }
 
-export interface Trial extends Size {
+export interface Trial extends TrialSize {
   readonly calibration: Calibration;
   /** Units of load a second. */
   readonly perSecond: number;
@@ -31,7 +31,7 @@ export interface Trial extends Size {
 export const PERCENTILES = ['50', '90', '99'] as const;
 export type Percentile = (typeof PERCENTILES)[number];
 
-export interface Outcome {
+export interface TrialOutcome {
   readonly keptUp: boolean;
   /** Units a second that were completed. */
   readonly completedPerSecond: number;
@@ -55,7 +55,7 @@ export interface Workload {
   /** A trial takes at least this long, in virtual seconds. */
   readonly secondsMin: number;
   /** @throws Error if the simulated cluster has done something wrong */
-  simulate(trial: Trial, signal: AbortSignal): Promise<Outcome>;
+  simulate(trial: Trial, signal: AbortSignal): Promise<TrialOutcome>;
 }
 
 /**
@@ -191,7 +191,7 @@ export function brokerageWorkload(): Workload {
 }
 
 /** @throws Error if the simulated cluster has done something wrong, even if it did not keep up */
-export function brokerageOutcome(result: BrokerageResult): Outcome {
+export function brokerageOutcome(result: BrokerageResult): TrialOutcome {
   const { saturation, tradeResultsPerSecond, medianMs, p90Ms, p99Ms, usage, wrong } = result;
   refuseWrong(wrong);
   return {
@@ -205,4 +205,134 @@ export function brokerageOutcome(result: BrokerageResult): Outcome {
 
 function refuseWrong(wrong: readonly string[]): void {
   if (wrong.length > 0) throw new Error(`the simulated cluster is wrong: ${wrong.join('; ')}`);
+}
+
+/*
+ * The parts of a cluster that can be full, and how much of each a unit of load takes.
+ *
+ * A demand of 0.01 for processors means that half of one machine's processors are busy at a load of
+ * 50 units a second. So a load needs load × demand machines that are busy all the time, and more if
+ * each is to be free for some of the time.
+ */
+
+export type PartPlace = 'tablet servers' | 'workers' | 'oracle' | 'lock service';
+
+export interface Demand {
+  readonly place: PartPlace;
+  /** `observer runs`: a worker has a limited number in flight. */
+  readonly resource: 'processors' | 'disks' | 'network' | 'observer runs';
+  /** Machines that are busy all the time for a load of one unit a second. */
+  readonly perUnit: number;
+  /** The same without work that shrinks when the part is busy; decides when the part is full. */
+  readonly perUnitWhenFull: number;
+}
+
+/** What a trial took of each part. */
+export function demandsOf(
+  { usage, completedPerSecond, runs }: TrialOutcome,
+  { workerKind, hasWorkers }: Workload,
+  { oracle }: Calibration,
+): readonly Demand[] {
+  const of = (kind: string): KindUsage | undefined => usage.kinds.find((one) => one.kind === kind);
+  const demand = (
+    place: PartPlace,
+    kind: string,
+    resource: Demand['resource'] = 'processors',
+  ): Demand => {
+    const found = of(kind);
+    const shares = {
+      processors: found?.cores,
+      disks: found?.disks,
+      network: found?.cards,
+      'observer runs': runs,
+    };
+    const perUnit = ((shares[resource] ?? 0) * (found?.machines ?? 0)) / completedPerSecond;
+    return { place, resource, perUnit, perUnitWhenFull: perUnit };
+  };
+  const timestamps = usage.timestamps / usage.seconds / completedPerSecond;
+  return [
+    demand('tablet servers', 'tablet server'),
+    demand('tablet servers', 'tablet server', 'disks'),
+    demand('tablet servers', 'tablet server', 'network'),
+    ...(hasWorkers
+      ? [demand('workers', workerKind), demand('workers', workerKind, 'network')]
+      : []),
+    ...(runs === 0
+      ? []
+      : [
+          hasWorkers
+            ? demand('workers', workerKind, 'observer runs')
+            : demand('tablet servers', 'tablet server', 'observer runs'),
+        ]),
+    // Each worker asks again as soon as it is answered, for all timestamps that it then needs. So a
+    // busy oracle gets fewer and larger requests; it is full when timestamps alone take all its
+    // time.
+    {
+      ...demand('oracle', 'oracle'),
+      perUnitWhenFull: (timestamps * oracle.perTimestampUs) / 1e6 / oracle.cores,
+    },
+    demand('lock service', 'lock service'),
+  ];
+}
+
+/**
+ * The fewest tablet servers and workers whose resources are each busy for at most `busyMax` of the
+ * time. The oracle and the lock service are one machine each, whatever the load, and may be busier.
+ */
+export function sizeFor(
+  load: number,
+  demands: readonly Demand[],
+  { busyMax, hasWorkers }: { readonly busyMax: number; readonly hasWorkers: boolean },
+): TrialSize {
+  const machines = (place: PartPlace): number => {
+    const most = Math.max(
+      ...demands.filter((one) => one.place === place).map(({ perUnit }) => perUnit),
+    );
+    return Math.max(1, Math.ceil((load * most) / busyMax - ROUNDING));
+  };
+  return {
+    tabletServers: machines('tablet servers'),
+    workers: hasWorkers ? machines('workers') : 0,
+  };
+}
+
+/** Without it, 5 machines that a rounding error makes 5.000000001 would be six. */
+const ROUNDING = 1e-6;
+
+export interface Part extends Pick<Demand, 'place' | 'resource'> {
+  readonly machines: number;
+  /** Share of the time, at the given load; at most 1. */
+  readonly busy: number;
+  /** The load, in units a second, at which the part works all the time. */
+  readonly fullAt: number;
+}
+
+export function partsOf(
+  load: number,
+  size: TrialSize,
+  demands: readonly Demand[],
+): readonly Part[] {
+  const machinesOf: Readonly<Record<PartPlace, number>> = {
+    'tablet servers': size.tabletServers,
+    workers: size.workers,
+    oracle: 1,
+    'lock service': 1,
+  };
+  return demands.map(({ place, resource, perUnit, perUnitWhenFull }) => {
+    const machines = machinesOf[place];
+    return {
+      place,
+      resource,
+      machines,
+      busy: Math.min(1, (load * perUnit) / machines),
+      fullAt: machines / perUnitWhenFull,
+    };
+  });
+}
+
+/** The part that is full at the lowest load. */
+export function firstFull(parts: readonly Part[]): Part {
+  const [first, ...others] = parts;
+  if (first === undefined) throw new Error('a cluster has parts');
+  return others.reduce((least, one) => (one.fullAt < least.fullAt ? one : least), first);
 }

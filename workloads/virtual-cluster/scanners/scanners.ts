@@ -9,19 +9,23 @@
  * bench:scanners does the same with a few processes. A run mostly waits, so the rate depends on how
  * many different rows are in flight, and clumps of scanners show as a lower rate.
  */
+import { sum } from 'simple-statistics';
 import type { Clock, Observer, Percolator, RangeLocks, Worker } from '#engine';
 import type { Measuring } from '#harness';
 import {
-  type FindingsParts,
+  column,
   counted,
+  type FindingsParts,
   formatCount,
-  higherIsBetter,
-  type ResultTable,
+  higher,
   noNumbers,
+  type ResultTable,
+  resultTable,
+  rowName,
 } from '#results';
-import { rounded } from '../../harness/statistics/rounded.ts';
+import { rounded } from '../../harness/statistics.ts';
 import type { LoadedCalibration } from '../calibration/load.ts';
-import { Cluster, type Machine } from '../cluster.ts';
+import { VirtualCluster, type Machine } from '../cluster.ts';
 import { HistoryRecorder, judgedWords } from '../history.ts';
 
 export interface ScannersPlan {
@@ -34,16 +38,16 @@ export interface ScannersPlan {
 }
 
 export const MODES = ['none', 'skip', 'jump'] as const;
-type Mode = (typeof MODES)[number];
+type ScannerMode = (typeof MODES)[number];
 
-const MEANINGS: Readonly<Record<Mode, string>> = {
+const MEANINGS: Readonly<Record<ScannerMode, string>> = {
   none: 'no locks',
   skip: 'locks, skipping ahead',
   jump: 'locks, jumping elsewhere',
 };
 
 interface ScannersPoint {
-  readonly mode: Mode;
+  readonly mode: ScannerMode;
   /** Until 90 % of the rows were clean: the last ones are few, whatever scanners do. */
   readonly seconds: number;
   readonly rowsPerSecond: number;
@@ -90,10 +94,14 @@ export async function simulateScanners(
   return scannersFindings(plan, points);
 }
 
-async function simulateMode(plan: ScannersPlan, mode: Mode): Promise<ScannersPoint> {
+async function simulateMode(plan: ScannersPlan, mode: ScannerMode): Promise<ScannersPoint> {
   const { loaded, seed, scanners } = plan;
   const count = Math.ceil(scanners / SCANNERS_PER_MACHINE);
-  const cluster = new Cluster({ calibration: loaded.calibration, seed, tabletServers: count });
+  const cluster = new VirtualCluster({
+    calibration: loaded.calibration,
+    seed,
+    tabletServers: count,
+  });
   const machines = Array.from({ length: count }, () => cluster.addMachine('worker'));
   const recorder = new HistoryRecorder(cluster, HISTORY_SHARE);
   return cluster.run(async () => {
@@ -113,7 +121,7 @@ async function simulateMode(plan: ScannersPlan, mode: Mode): Promise<ScannersPoi
 }
 
 interface Parts {
-  readonly cluster: Cluster;
+  readonly cluster: VirtualCluster;
   readonly recorder: HistoryRecorder;
   readonly machines: readonly Machine[];
   /** One on each machine, as are the locks: they keep the scanners of one process apart, too. */
@@ -124,12 +132,12 @@ interface Parts {
 /** All scanners of one mode, from the first dirty row to the last. */
 class Scanning {
   readonly #plan: ScannersPlan;
-  readonly #mode: Mode;
+  readonly #mode: ScannerMode;
   readonly #parts: Parts;
   /** Committed runs of each row. */
   readonly #committed = new Map<string, number>();
 
-  constructor(plan: ScannersPlan, mode: Mode, parts: Parts) {
+  constructor(plan: ScannersPlan, mode: ScannerMode, parts: Parts) {
     this.#plan = plan;
     this.#mode = mode;
     this.#parts = parts;
@@ -145,7 +153,7 @@ class Scanning {
     const measured = Math.ceil(MEASURED_SHARE * rows);
     await this.#untilClean(measured, endMs);
     const seconds = (clock.monotonicMs() - beganMs) / 1000;
-    const meetings = workers.reduce((sum, { counters }) => sum + counters.meetings, 0);
+    const meetings = sum(workers.map(({ counters }) => counters.meetings));
     const runsPerRow = this.#runsPerRow();
     await stopAll(workers.splice(LAST_SCANNERS));
     await this.#untilClean(rows, endMs);
@@ -178,7 +186,7 @@ class Scanning {
   /** Of the runs that have ended: each has committed, or has lost to another one of its row. */
   #runsPerRow(): number {
     const { percolators } = this.#parts;
-    const lost = percolators.reduce((sum, { counters }) => sum + counters.conflicts, 0);
+    const lost = sum(percolators.map(({ counters }) => counters.conflicts));
     return 1 + lost / this.#committed.size;
   }
 
@@ -249,7 +257,7 @@ function scannersFindings(plan: ScannersPlan, points: readonly ScannersPoint[]):
     const detail = wrong.length > 0 ? wrong.join('; ') : 'nothing has been simulated yet';
     return noNumbers(detail);
   }
-  const judged = points.reduce((sum, point) => sum + point.judged, 0);
+  const judged = sum(points.map((point) => point.judged));
   const rates = points.map(
     ({ mode, ofMost }, i) =>
       `${(100 * ofMost).toFixed(0)} %${i === 0 ? ' of that' : ''} with ${MEANINGS[mode]}`,
@@ -271,21 +279,22 @@ function scannersFindings(plan: ScannersPlan, points: readonly ScannersPoint[]):
 
 function tableOf({ scanners, rows }: ScannersPlan, points: readonly ScannersPoint[]): ResultTable {
   const percent = 100 * MEASURED_SHARE;
-  return {
-    name: 'scanners',
-    title: 'Rows cleaned per second, without and with the cure for platooning',
-    caption:
-      `${formatCount(scanners)} scanners, each with one run of ${THINK_MS} ms at a time, clean ${formatCount(rows)} rows. ` +
-      `The numbers are those until ${percent} % of the rows were clean; runs in flight then do not count. The most would be ${formatCount(mostOf(scanners))} rows per second, if runs did nothing but wait.`,
-    columns: ['mode', 'seconds', 'rows per second', 'of the most', 'runs per row', 'meetings'],
-    rows: points.map(({ mode, seconds, rowsPerSecond, ofMost, runsPerRow, meetings }) => [
-      MEANINGS[mode],
-      rounded(seconds, 3),
-      rounded(rowsPerSecond, 3),
-      rounded(ofMost, 3),
-      rounded(runsPerRow, 3),
-      meetings,
-    ]),
-    metrics: { rowNames: 1, columns: [higherIsBetter('rows per second', 'rows/s')] },
-  };
+  return resultTable(
+    {
+      name: 'scanners',
+      title: 'Rows cleaned per second, without and with the cure for platooning',
+      caption:
+        `${formatCount(scanners)} scanners, each with one run of ${THINK_MS} ms at a time, clean ${formatCount(rows)} rows. ` +
+        `The numbers are those until ${percent} % of the rows were clean; runs in flight then do not count. The most would be ${formatCount(mostOf(scanners))} rows per second, if runs did nothing but wait.`,
+    },
+    points,
+    [
+      rowName('mode', ({ mode }) => MEANINGS[mode]),
+      column('seconds', ({ seconds }) => rounded(seconds, 3)),
+      column('rows per second', (point) => rounded(point.rowsPerSecond, 3), higher('rows/s')),
+      column('of the most', ({ ofMost }) => rounded(ofMost, 3)),
+      column('runs per row', ({ runsPerRow }) => rounded(runsPerRow, 3)),
+      column('meetings', ({ meetings }) => meetings),
+    ],
+  );
 }

@@ -11,13 +11,16 @@ import {
   documentId,
   encodeDocument,
 } from '../../crawl-rate/documents/index.ts';
-import { clusteringObserver } from '../../crawl-rate/percolator/clustering-observer.ts';
+import {
+  clusteringObserver,
+  documentCell,
+  DOCUMENTS,
+  KEYS,
+} from '../../crawl-rate/percolator/tables.ts';
 import { loadRepository } from '../../crawl-rate/percolator/load-repository.ts';
-import { documentCell, DOCUMENTS, KEYS } from '../../crawl-rate/percolator/tables.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import { type CrawlPlan, type CrawlResult, measureCrawl } from '../figure-7/crawl.ts';
-import { Repository } from '../figure-7/repository.ts';
-import { numberOf } from '../figure-7/rows.ts';
+import { numberOf, Repository } from '../figure-7/repository.ts';
 
 /** Rows that were read, mutated, and mutated under a condition. */
 export interface Operations {

@@ -8,7 +8,7 @@
  */
 import type { Measuring } from '#harness';
 import { type FindingsParts, type Point, TARGETS, UsageError } from '#results';
-import { COLLECTING } from '../../brokerage/percolator/index.ts';
+import { COLLECTING } from '../../brokerage/systems/database.ts';
 import { simulateBatch } from '../batch/cycles.ts';
 import type { Calibration } from '../calibration/calibration.ts';
 import { loadCalibration } from '../calibration/load.ts';
@@ -19,13 +19,15 @@ import { performInThread } from '../simulations.ts';
 import type { Usage } from '../usage.ts';
 import {
   busyCores,
+  type Compared,
   comparedPoint,
   comparedTrade,
+  inWords,
   nearest,
   pointsOf,
+  validationFindings,
   workloadOf,
-} from './comparisons.ts';
-import { type Compared, inWords, validationFindings } from './findings.ts';
+} from './findings.ts';
 import {
   type MeasuredBrokerage,
   measuredBrokerage,

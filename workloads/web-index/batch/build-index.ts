@@ -9,9 +9,9 @@
  * served when the whole repository has been processed again.
  */
 import { createReadStream } from 'node:fs';
-import { mkdir, mkdtemp, open, readdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, rm } from 'node:fs/promises';
 import path from 'node:path';
-import type { ChainEngine, Input } from '#mapreduce';
+import { type ChainEngine, filesOf, type Input } from '#mapreduce';
 import type { Capture, ServedPage } from '../model/index.ts';
 import { captureLine, PAGE_JOBS } from './page-jobs.ts';
 import { RANK_JOBS } from './rank-jobs.ts';
@@ -65,8 +65,7 @@ export async function* readServed(outputFolder: string): AsyncGenerator<ServedPa
 }
 
 async function partsOf(folder: string): Promise<Input[]> {
-  const names = await readdir(folder);
-  return names.toSorted().map((name) => ({ path: path.join(folder, name) }));
+  return (await filesOf(folder)).map((file) => ({ path: file }));
 }
 
 /** Does not use `node:readline`, which also ends lines at other characters that a text may hold. */

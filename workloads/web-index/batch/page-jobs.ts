@@ -19,7 +19,7 @@ import {
   latestCaptures,
   redirectTarget,
 } from '../model/capture.ts';
-import { type Link, type ProcessedPage, processPage } from '../model/process-page.ts';
+import { type OutgoingLink, type ProcessedPage, processPage } from '../model/process-page.ts';
 import {
   describeResource,
   type RenderedPage,
@@ -35,7 +35,7 @@ export type CaptureLine = string;
 export type PageLine =
   | {
       readonly kind: 'page';
-      readonly links: readonly Link[];
+      readonly links: readonly OutgoingLink[];
       readonly rendered: RenderedPage;
       readonly capturedMs: number;
     }

@@ -11,7 +11,7 @@
  * ended.
  */
 import type { JobChain, MapReduceJob } from '#mapreduce';
-import { type Anchor, anchorsOf, mergeAnchors } from '../model/anchors.ts';
+import { type Anchor, anchorsOf, mergeAnchors } from '../model/served-page.ts';
 import { REDIRECTS_MAX } from '../model/limits.ts';
 import { FIRST_RANK, nextRank, RANK_LEVELS, shareOf } from '../model/page-rank.ts';
 import { type Addressed, messageJob } from './message-job.ts';
@@ -52,12 +52,12 @@ type Ranked =
   | { readonly kind: 'end'; readonly url: string }
   | { readonly kind: 'share'; readonly share: number };
 
-type Step =
+type RankStep =
   | { readonly step: 'follow'; readonly isFirst: boolean }
   | { readonly step: 'invert' }
   | { readonly step: 'rank'; readonly level: number };
 
-export const chain: readonly Step[] = [
+export const chain: readonly RankStep[] = [
   ...Array.from(
     { length: REDIRECTS_MAX },
     (_, i) => ({ step: 'follow', isFirst: i === 0 }) as const,
@@ -68,7 +68,7 @@ export const chain: readonly Step[] = [
 export const RANK_JOBS: JobChain = { url: import.meta.url, parameters: chain };
 
 export function createJob(parameters: unknown): MapReduceJob {
-  const job = parameters as Step;
+  const job = parameters as RankStep;
   if (job.step === 'follow') {
     return messageJob<PageLine, Followed, Followed>(follow, job.isFirst ? linksOf : undefined);
   }

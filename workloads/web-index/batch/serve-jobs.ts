@@ -6,11 +6,15 @@
  *     elect    at a form: the canonical page, with the anchors of all pages of the form
  */
 import type { JobChain, MapReduceJob } from '#mapreduce';
-import { type Anchor, mergeAnchors, shownAnchors } from '../model/anchors.ts';
-import { electCanonical } from '../model/election.ts';
+import {
+  type Anchor,
+  electCanonical,
+  mergeAnchors,
+  type ServedPage,
+  shownAnchors,
+} from '../model/served-page.ts';
 import { shownRank } from '../model/page-rank.ts';
 import type { RenderedPage } from '../model/render-page.ts';
-import type { ServedPage } from '../model/served-page.ts';
 import { type Addressed, messageJob } from './message-job.ts';
 import type { PageLine } from './page-jobs.ts';
 import type { RankLine } from './rank-jobs.ts';

@@ -3,7 +3,7 @@
  *
  * A page says at its end which copy and which edition it is. So copies are no duplicates of each
  * other, every recrawl changes its page, and a result tells which edition it shows. The first
- * documents are crawled again and again, in turn; the others are crawled once.
+ * documents are crawled repeatedly, in turn; the others are crawled once.
  */
 import { type Capture, kindOf, readCaptures } from '../model/index.ts';
 

@@ -1,21 +1,25 @@
 /** The findings of `./run.sh bench:web-index` for the report. */
 import {
+  column,
+  dots,
   type FindingsParts,
   HEADLINE_SAMPLES_MIN,
-  lowerIsBetter,
+  line,
+  lower,
   percentileMs,
   type ResultChart,
+  resultTable,
   type ResultTable,
-  statedPercentileMs,
+  rowName,
+  series,
   SHARED,
+  statedPercentileMs,
   type Target,
 } from '#results';
-import { total } from '../../harness/stores/store-counts.ts';
-import { mean } from '../../harness/statistics/mean.ts';
-import { rounded } from '../../harness/statistics/rounded.ts';
-import { AGES, type Freshness } from './freshness.ts';
-import type { BatchResult } from './measure-batch.ts';
-import type { PipelineResult } from './measure-pipeline.ts';
+import { meanOrZero, rounded } from '../../harness/statistics.ts';
+import { type StoreCounts, total } from '../../harness/watched-stores.ts';
+import { type AgePoint, AGES, type Freshness } from './freshness.ts';
+import type { BatchResult, PipelineResult } from './measure.ts';
 
 export interface Measured {
   readonly documents: number;
@@ -92,101 +96,111 @@ function lateOf({ pipeline, batch }: Measured): string | null {
   return batch.late === null ? null : `the batch did not keep up (${batch.late})`;
 }
 
-function searchableTable({ pipeline, batch, perSecond }: Measured): ResultTable {
-  const row = (name: string, { latencies, late }: Freshness): ResultTable['rows'][number] => [
-    name,
-    perSecond,
-    latencies.totalCount,
-    ...PERCENTILES.map((p) => (late === null ? rounded(statedPercentileMs(latencies, p)) : null)),
-    late === null ? rounded(percentileMs(latencies, 100)) : null,
+interface MeasuredSystem extends Freshness {
+  readonly name: string;
+}
+
+function systemsOf({ pipeline, batch }: Measured): readonly MeasuredSystem[] {
+  return [
+    { ...pipeline, name: 'observers' },
+    { ...batch, name: 'batch' },
   ];
-  return {
-    name: 'searchable',
-    title: 'From crawl to searchable',
-    caption:
-      'Milliseconds from the moment when a recrawl was due until its edition could be found, durable in the serving ' +
-      'index; empty if the system did not keep up. The batch begins a run when the one before it has ended, so a recrawl waits for the end of one run, and then for its own.',
-    columns: ['system', 'recrawls/s', 'recrawls', 'median', 'p90', 'p99', 'max'],
-    rows: [row('observers', pipeline), row('batch', batch)],
-    metrics: {
-      rowNames: 2,
-      columns: ['median', 'p90', 'p99'].map((one) => lowerIsBetter(one, 'ms')),
+}
+
+/** Null if the system did not keep up. */
+function stated({ latencies, late }: Freshness, percentile: number): number | null {
+  return late === null ? statedPercentileMs(latencies, percentile) : null;
+}
+
+function searchableTable(measured: Measured): ResultTable {
+  return resultTable<MeasuredSystem>(
+    {
+      name: 'searchable',
+      title: 'From crawl to searchable',
+      caption:
+        'Milliseconds from the moment when a recrawl was due until its edition could be found, durable in the serving ' +
+        'index; empty if the system did not keep up. The batch begins a run when the one before it has ended, so a recrawl waits for the end of one run, and then for its own.',
     },
-  };
+    systemsOf(measured),
+    [
+      rowName('system', ({ name }) => name),
+      rowName('recrawls/s', () => measured.perSecond),
+      column('recrawls', ({ latencies }) => latencies.totalCount),
+      column('median', (system) => rounded(stated(system, 50)), lower('ms')),
+      column('p90', (system) => rounded(stated(system, 90)), lower('ms')),
+      column('p99', (system) => rounded(stated(system, 99)), lower('ms')),
+      column('max', ({ latencies, late }) =>
+        late === null ? rounded(percentileMs(latencies, 100)) : null,
+      ),
+    ],
+  );
 }
 
 function ageTable(measured: Measured): ResultTable {
   const { pipeline, batch } = measured;
   const least = leastAge(measured);
-  const row = (name: string, age: number, younger: number | null) => [
-    name,
-    rounded(age),
-    rounded(age - least),
-    younger === null ? null : rounded(younger),
-  ];
-  return {
-    name: 'age',
-    title: 'The age of what is found',
-    caption:
-      'Seconds since the crawl of the edition that is found: the mean over all recrawled pages, and over the part of the ' +
-      'measured time in which a recrawl of each page could be found; empty if that part is less than half. Its floor, ' +
-      `with no delay at all, is half of the time between two crawls of a page: here ${measured.recrawled} pages are ` +
-      `crawled at ${measured.perSecond} a second, and no system can be below ${least.toPrecision(2)} s.`,
-    columns: ['system', 'mean age', 'more than without delay', '% younger than the batch'],
-    rows: [
-      row('observers', meanAge(pipeline), youngerPercent(measured)),
-      row('batch', meanAge(batch), null),
-      row('no delay', least, mostYoungerPercent(measured)),
+  return resultTable(
+    {
+      name: 'age',
+      title: 'The age of what is found',
+      caption:
+        'Seconds since the crawl of the edition that is found: the mean over all recrawled pages, and over the part of the ' +
+        'measured time in which a recrawl of each page could be found; empty if that part is less than half. Its floor, ' +
+        `with no delay at all, is half of the time between two crawls of a page: here ${measured.recrawled} pages are ` +
+        `crawled at ${measured.perSecond} a second, and no system can be below ${least.toPrecision(2)} s.`,
+    },
+    [
+      { name: 'observers', age: meanAge(pipeline), younger: youngerPercent(measured) },
+      { name: 'batch', age: meanAge(batch), younger: null },
+      { name: 'no delay', age: least, younger: mostYoungerPercent(measured) },
     ],
-    metrics: { rowNames: 1, columns: [lowerIsBetter('mean age', 's')] },
-  };
+    [
+      rowName('system', ({ name }) => name),
+      column('mean age', ({ age }) => rounded(age), lower('s')),
+      column('more than without delay', ({ age }) => rounded(age - least)),
+      column('% younger than the batch', ({ younger }) => rounded(younger)),
+    ],
+  );
 }
 
 function costTable({ documents, pipeline, batch }: Measured): ResultTable {
-  const perRun = mean(batch.runSeconds);
   const { load, counts } = pipeline;
-  return {
-    name: 'cost',
-    title: 'What documents cost',
-    caption:
-      'Operations and RPCs of the storage for each document, all observers together. The load is of the whole ' +
-      'repository at full speed; there each new link changes the ranks of pages near it. The batch processes the whole ' +
-      'repository in each run, and uses no storage.',
-    columns: ['work', 'documents/s', 'operations', 'RPCs'],
-    rows: [
-      [
-        'observers, load',
-        rounded(documents / load.seconds),
-        rounded(total(load.counts, 'operations')),
-        rounded(total(load.counts, 'rpcs')),
-      ],
-      [
-        'observers, recrawls',
-        null,
-        rounded(total(counts, 'operations')),
-        rounded(total(counts, 'rpcs')),
-      ],
-      ['batch, each run', rounded(documents / perRun), null, null],
-      ['paper', null, PAPER_OPERATIONS, null],
-    ],
-    metrics: {
-      rowNames: 1,
-      columns: [lowerIsBetter('operations', 'operations'), lowerIsBetter('RPCs', 'RPCs')],
+  const costs = (of: StoreCounts) => ({
+    operations: total(of, 'operations'),
+    rpcs: total(of, 'rpcs'),
+  });
+  const none = { perSecond: null, operations: null, rpcs: null };
+  return resultTable<{ work: string } & Record<keyof typeof none, number | null>>(
+    {
+      name: 'cost',
+      title: 'What documents cost',
+      caption:
+        'Operations and RPCs of the storage for each document, all observers together. The load is of the whole ' +
+        'repository at full speed; there each new link changes the ranks of pages near it. The batch processes the whole ' +
+        'repository in each run, and uses no storage.',
     },
-  };
+    [
+      { work: 'observers, load', perSecond: documents / load.seconds, ...costs(load.counts) },
+      { work: 'observers, recrawls', perSecond: null, ...costs(counts) },
+      { ...none, work: 'batch, each run', perSecond: documents / meanOrZero(batch.runSeconds) },
+      { ...none, work: 'paper', operations: PAPER_OPERATIONS },
+    ],
+    [
+      rowName('work', ({ work }) => work),
+      column('documents/s', ({ perSecond }) => rounded(perSecond)),
+      column('operations', ({ operations }) => rounded(operations), lower('operations')),
+      column('RPCs', ({ rpcs }) => rounded(rpcs), lower('RPCs')),
+    ],
+  );
 }
 
 function ageChart(measured: Measured): ResultChart {
   const { pipeline, batch } = measured;
-  const line = (name: string, look: 'percolator' | 'other', { ages }: Freshness) => ({
-    name,
-    look,
-    isLine: true,
-    points: ages.map(({ seconds: x, meanAgeSeconds: y }) => ({ x, y, low: null, high: null })),
-  });
   const least = leastAge(measured);
   const moments = [...pipeline.ages, ...batch.ages].map(({ seconds: x }) => x);
   const ends = [Math.min(...moments, 0), Math.max(...moments, 0)];
+  const at = ({ seconds: x }: AgePoint) => ({ x });
+  const age = ({ meanAgeSeconds }: AgePoint): number => meanAgeSeconds;
   return {
     name: 'age',
     title: 'The age of what is found, under a steady recrawl',
@@ -197,29 +211,21 @@ function ageChart(measured: Measured): ResultChart {
     y: { title: 'Mean age in seconds', scale: 'linear', ticks: [] },
     // The first is drawn above the others: the observers are only just above the floor.
     series: [
-      {
-        name: 'no delay',
-        look: 'paper',
-        isLine: true,
-        points: ends.map((x) => ({ x, y: least, low: null, high: null })),
-      },
-      line('observers', 'percolator', pipeline),
-      line('batch', 'other', batch),
+      ...series(ends, (x) => ({ x }), [line('no delay', 'paper', () => least)]),
+      ...series(pipeline.ages, at, [line('observers', 'percolator', age)]),
+      ...series(batch.ages, at, [line('batch', 'other', age)]),
     ],
   };
 }
 
 function latencyChart({ pipeline, batch }: Measured): ResultChart {
-  const marks = (name: string, look: 'percolator' | 'other', { latencies, late }: Freshness) => ({
-    name,
-    look,
-    isLine: false,
-    points: PERCENTILES.flatMap((percentile, x) => {
-      const y = late === null ? statedPercentileMs(latencies, percentile) : null;
-      const samples = latencies.totalCount;
-      return y === null ? [] : [{ x, y: Math.max(0.01, y), low: null, high: null, samples }];
-    }),
-  });
+  const marks = (name: string, look: 'percolator' | 'other', measured: Freshness) =>
+    series(PERCENTILES, (_, x) => ({ x, samples: measured.latencies.totalCount }), [
+      dots(name, look, (percentile) => {
+        const ms = stated(measured, percentile);
+        return ms === null ? null : Math.max(0.01, ms);
+      }),
+    ]);
   return {
     name: 'searchable',
     title: 'From crawl to searchable',
@@ -231,7 +237,7 @@ function latencyChart({ pipeline, batch }: Measured): ResultChart {
       ticks: PERCENTILES.map((percentile, at) => ({ at, label: `p${percentile}` })),
     },
     y: { title: 'Milliseconds', scale: 'logarithmic', ticks: [] },
-    series: [marks('observers', 'percolator', pipeline), marks('batch', 'other', batch)],
+    series: [...marks('observers', 'percolator', pipeline), ...marks('batch', 'other', batch)],
   };
 }
 
@@ -278,7 +284,7 @@ function leastAge({ recrawled, perSecond }: Measured): number {
  */
 function meanAge({ ages, late }: Freshness): number {
   if (late !== null || ages.length < AGES / 2) return Number.NaN;
-  return mean(ages.map(({ meanAgeSeconds }) => meanAgeSeconds));
+  return meanOrZero(ages.map(({ meanAgeSeconds }) => meanAgeSeconds));
 }
 
 function seconds(ms: number): string {

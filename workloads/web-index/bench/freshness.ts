@@ -1,7 +1,8 @@
 /**
- * What the sightings of a run say about the time from crawl to search, and about the age of what
- * is found.
+ * When each recrawled edition of a page could be found, and what this says about the time from
+ * crawl to search, and about the age of what is found.
  */
+import { mean } from 'simple-statistics';
 import { createLatencyHistogram, type Histogram } from '#results';
 import { whyNotKeptUp } from '../../harness/load/kept-up.ts';
 import {
@@ -11,8 +12,8 @@ import {
   type Schedule,
   scheduledDocuments,
 } from '../../harness/load/schedule.ts';
-import type { BenchCrawl } from './crawl.ts';
-import type { Sighting } from './sightings.ts';
+import type { ServedPage } from '../model/index.ts';
+import { type BenchCrawl, editionOf } from './crawl.ts';
 
 export interface AgePoint {
   /** Since the measurement began. */
@@ -35,7 +36,7 @@ export interface Observed {
   readonly crawl: BenchCrawl;
   readonly schedule: Schedule;
   readonly startUs: number;
-  readonly sightings: readonly Sighting[];
+  readonly sightings: readonly EditionSighting[];
   /** Recrawls that one run of a batch takes together. Default: 0. */
   readonly inFlight?: number;
 }
@@ -76,8 +77,7 @@ export function freshnessOf(observed: Observed): Freshness {
         dueOf.get(`${edition} ${url}`);
       const known = agesAt(byUrl, dueAt, { startUs, atUs });
       if (known.length < crawl.recrawled) return [];
-      const meanAgeSeconds = known.reduce((sum, age) => sum + age, 0) / known.length;
-      return [{ seconds: (atUs - from) / 1e6, meanAgeSeconds }];
+      return [{ seconds: (atUs - from) / 1e6, meanAgeSeconds: mean(known) }];
     }),
   };
 }
@@ -105,7 +105,7 @@ function lateness(
 
 /** The ages of the pages of which a recrawl can be found, in seconds; others have no known age. */
 function agesAt(
-  byUrl: ReadonlyMap<string, readonly Sighting[]>,
+  byUrl: ReadonlyMap<string, readonly EditionSighting[]>,
   dueAt: (edition: number, url: string) => number | undefined,
   { startUs, atUs }: { readonly startUs: number; readonly atUs: number },
 ): readonly number[] {
@@ -114,4 +114,31 @@ function agesAt(
     const due = shown && dueAt(shown.edition, url);
     return due === undefined ? [] : [(atUs - due) / 1e6];
   });
+}
+
+export interface EditionSighting {
+  readonly url: string;
+  readonly edition: number;
+  /** By the clock that all processes of the machine share. */
+  readonly atUs: number;
+}
+
+/**
+ * An edition could be found once the serving index's call had resolved: under the page's own
+ * address or as a duplicate of a result. So a result shows its edition for all of its addresses.
+ */
+export class Sightings {
+  readonly all: EditionSighting[] = [];
+  readonly #shown = new Map<string, number>();
+
+  /** The page can be found from `atUs` on. */
+  add({ url, duplicates, text }: ServedPage, atUs: number): void {
+    const edition = editionOf(text);
+    if (edition === undefined) return;
+    for (const one of [url, ...duplicates]) {
+      if ((this.#shown.get(one) ?? 0) >= edition) continue;
+      this.#shown.set(one, edition);
+      this.all.push({ url: one, edition, atUs });
+    }
+  }
 }

@@ -4,7 +4,7 @@
  *
  * 1. Load the repository through the observers, at full speed.
  * 2. Recrawl a part of it in turn, on schedule, and note when each new edition can be found.
- * 3. The same recrawls with the batch, which runs again and again over the whole repository.
+ * 3. The same recrawls with the batch, which runs repeatedly over the whole repository.
  * 4. Check both results with the judge.
  */
 import path from 'node:path';
@@ -21,11 +21,9 @@ import {
 } from '#harness';
 import { BATCH_ENGINES, openBatchEngine } from '../../harness/batch-engines.ts';
 import type { Schedule } from '../../harness/load/schedule.ts';
-import { provideEmptyStore } from '../../harness/stores/empty-stores.ts';
-import { describeStore } from '../../harness/stores/index.ts';
+import { describeStore, provideEmptyStore } from '../../harness/stores.ts';
 import { findingsOf } from './findings.ts';
-import { measureBatch } from './measure-batch.ts';
-import { measurePipeline } from './measure-pipeline.ts';
+import { measureBatch, measurePipeline } from './measure.ts';
 
 const SAMPLE = path.join(
   import.meta.dirname,
@@ -83,6 +81,8 @@ await runExperiment(
     description:
       'Measures how soon a crawled page can be found: through the pipeline of observers of the web index, and by a ' +
       'series of MapReduces over the whole repository. Pages of a real crawl are crawled again in an open loop.',
+    isOnOneHost:
+      'takes the beginning and the end of a latency in two processes, by the clock of this machine that they share',
     sizes: SIZES,
     options: {
       documents: integer({

@@ -4,21 +4,51 @@
 import { openPercolator, openStore } from '#engine';
 import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
 import { serve, tellParent } from '../../harness/processes/index.ts';
-import { copyCounts, countCalls, countsPerUnit } from '../../harness/stores/store-counts.ts';
-import { checkAtRest } from '../check/index.ts';
+import { copyCounts, countCalls, countsPerUnit } from '../../harness/watched-stores.ts';
+import { checkAtRest } from '../check/check.ts';
 import type { Capture } from '../model/index.ts';
-import {
-  createObservers,
-  createTables,
-  loadCapture,
-  loadCrawl,
-  untilAtRest,
-} from '../percolator/index.ts';
-import { openServingIndex, type ServingIndex } from '../serving/index.ts';
+import { createObservers, loadCapture, loadCrawl, untilAtRest } from '../percolator/pipeline.ts';
+import { createTables } from '../percolator/tables.ts';
+import type { ExportTarget } from '../serving/serving-index.ts';
+import { openServingIndex } from '../serving/sqlite-index.ts';
 import { openBenchCrawl } from './crawl.ts';
-import { ArrivalLoader, IN_FLIGHT } from './arrival-loader.ts';
-import type { BenchPipelineOptions, FinishedAnswer, LoadedAnswer, ToPipeline } from './messages.ts';
-import { Sightings } from './sightings.ts';
+import { Sightings } from './freshness.ts';
+import type { BenchPipelineOptions, FinishedAnswer, LoadedAnswer, ToPipeline } from './measure.ts';
+
+/** Captures that are loaded at the same time. The others wait, and latency includes the wait. */
+const IN_FLIGHT = 64;
+
+/** Starts arrivals in their order, at most `IN_FLIGHT` at a time. A failure ends the process. */
+class ArrivalLoader {
+  /** All arrivals before this number have come. */
+  end = 0;
+  #next = 0;
+  readonly #loading = new Set<Promise<unknown>>();
+  readonly #load: (arrival: number) => Promise<unknown>;
+
+  constructor(load: (arrival: number) => Promise<unknown>) {
+    this.#load = load;
+  }
+
+  arrived(end: number): void {
+    this.end = end;
+    this.#fill();
+  }
+
+  async done(): Promise<void> {
+    while (this.#loading.size > 0) await Promise.race(this.#loading);
+  }
+
+  #fill(): void {
+    while (this.#next < this.end && this.#loading.size < IN_FLIGHT) {
+      const loading = this.#load(this.#next++).then(() => {
+        this.#loading.delete(loading);
+        this.#fill();
+      });
+      this.#loading.add(loading);
+    }
+  }
+}
 
 await serve<ToPipeline>(async (options: BenchPipelineOptions) => {
   const crawl = await openBenchCrawl(options.crawl);
@@ -73,7 +103,7 @@ await serve<ToPipeline>(async (options: BenchPipelineOptions) => {
 });
 
 /** Notes when each page can be found. */
-function watched(index: ServingIndex, sightings: Sightings): Pick<ServingIndex, 'put' | 'remove'> {
+function watched(index: ExportTarget, sightings: Sightings): ExportTarget {
   return {
     put: async (page, version) => {
       await index.put(page, version);

@@ -5,7 +5,9 @@
  *     node worker.fixture.ts <folder>
  */
 import { openPercolator } from '#engine';
-import { createObservers, createTables, type ServingIndex } from '../percolator/index.ts';
+import { createObservers } from '../percolator/pipeline.ts';
+import { createTables } from '../percolator/tables.ts';
+import type { ExportTarget } from '../serving/serving-index.ts';
 
 /** A message to the parent, which answers a call with its number. */
 export type FromWorker =
@@ -13,8 +15,8 @@ export type FromWorker =
   | { readonly kind: 'call'; readonly call: number; readonly what: ServingCall };
 
 export type ServingCall =
-  | { readonly put: Parameters<ServingIndex['put']> }
-  | { readonly remove: Parameters<ServingIndex['remove']> };
+  | { readonly put: Parameters<ExportTarget['put']> }
+  | { readonly remove: Parameters<ExportTarget['remove']> };
 
 const waiting = new Map<number, PromiseWithResolvers<void>>();
 let calls = 0;
@@ -32,7 +34,7 @@ function call(what: ServingCall): Promise<void> {
   return answer.promise;
 }
 
-const serving: ServingIndex = {
+const serving: ExportTarget = {
   put: (...put) => call({ put }),
   remove: (...remove) => call({ remove }),
 };

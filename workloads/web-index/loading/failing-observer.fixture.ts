@@ -2,7 +2,7 @@
  * For tests: loaded by a pipeline process before its program. The renderer fails three times on
  * pages named `late`, and always on those named `never`.
  */
-import { renderer } from '../percolator/rendering.ts';
+import { renderer } from '../percolator/documents.ts';
 
 const run = renderer.run.bind(renderer);
 let failures = 0;

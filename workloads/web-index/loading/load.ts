@@ -6,8 +6,7 @@ import type { StoreAddress } from '#engine';
 import { counted, UsageError } from '#results';
 import type { Progress } from '../../harness/command-line/progress.ts';
 import { Crew } from '../../harness/processes/index.ts';
-import type { LoadProgress } from '../search-page/load-status.ts';
-import type { FromPipeline, PipelineOptions } from './messages.ts';
+import type { LoadProgress, LoadStage } from './load-status.ts';
 
 const PIPELINE = new URL('pipeline-process.ts', import.meta.url);
 /** Notes that are shown. A crawl may have a million damaged records; further notes are counted. */
@@ -15,7 +14,7 @@ const NOTES_MAX = 20;
 /** Opening a store may include the recovery of a large log, and a rebuild of the index. */
 const READY_MS_MAX = 600_000;
 
-export interface Load {
+export interface CrawlLoad {
   readonly store: StoreAddress;
   readonly indexFolder: string;
   readonly inputs: readonly string[];
@@ -26,7 +25,7 @@ export interface Load {
   readonly signal: AbortSignal;
 }
 
-export interface Loaded {
+export interface LoadReport {
   readonly captures: number;
   /** The time until the observers are at rest, the opening of the store included. */
   readonly seconds: number;
@@ -40,7 +39,7 @@ export interface Loaded {
  * Resolves when all is loaded and the observers are at rest.
  * @throws UsageError if a file cannot be read, or is no WARC
  */
-export async function loadInProcess(load: Load): Promise<Loaded> {
+export async function loadInProcess(load: CrawlLoad): Promise<LoadReport> {
   const { store, indexFolder, inputs, progress, page, signal } = load;
   const startedMs = performance.now();
   const reporter = new ProgressReporter(progress, page);
@@ -113,3 +112,30 @@ class ProgressReporter {
     if (++this.#notes <= NOTES_MAX) this.#progress.note(sentence);
   }
 }
+
+/** What a pipeline process is told at its start. */
+export interface PipelineOptions {
+  readonly store: StoreAddress;
+  /** The folder of the serving index. */
+  readonly indexFolder: string;
+  /** WARC files, in the order in which they were crawled. */
+  readonly inputs: readonly string[];
+}
+
+/** What it says. */
+export type FromPipeline =
+  | {
+      readonly kind: 'stages';
+      readonly captures: number;
+      /** Pages that are served. */
+      readonly results: number;
+      readonly stages: readonly LoadStage[];
+    }
+  /** A record was left out, a file was read with a doubt, or an observer has given up. */
+  | { readonly kind: 'left out' | 'in doubt' | 'given up'; readonly sentence: string }
+  /** All captures are loaded; the observers go on. */
+  | { readonly kind: 'loaded' }
+  /** The observers have nothing to do. `parked`: cells whose observers have given up. */
+  | { readonly kind: 'at rest'; readonly parked: number }
+  /** A file cannot be read, or is no WARC; the load has ended. */
+  | { readonly kind: 'refused'; readonly sentence: string };

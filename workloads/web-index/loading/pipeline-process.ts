@@ -10,11 +10,12 @@ import { openPercolator, openStore } from '#engine';
 import { UsageError } from '#results';
 import { serve, tellParent } from '../../harness/processes/index.ts';
 import { describeDamage, readCaptures } from '../model/index.ts';
-import { createObservers, createTables, loadCrawl, untilAtRest } from '../percolator/index.ts';
-import { openServingIndex } from '../serving/index.ts';
-import type { FromPipeline, PipelineOptions } from './messages.ts';
-import { rebuildIndex } from './rebuild.ts';
-import { Stages } from './stages.ts';
+import { createObservers, loadCrawl, untilAtRest } from '../percolator/pipeline.ts';
+import { createTables } from '../percolator/tables.ts';
+import { openServingIndex } from '../serving/sqlite-index.ts';
+import type { FromPipeline, PipelineOptions } from './load.ts';
+import { rebuildIndex } from '../percolator/exporting.ts';
+import { Stages } from './load-status.ts';
 
 /** The time between two messages about the stages. */
 const TELL_MS = 250;

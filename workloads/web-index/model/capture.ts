@@ -8,10 +8,10 @@
  * is there. A capture that says nothing about the page, such as an error of the server, does not
  * replace an earlier one.
  */
-import { webUrl } from './url.ts';
+import { REDIRECTS_MAX, URL_LENGTH_MAX } from './limits.ts';
 
 export interface Capture {
-  /** In the form of url.ts. */
+  /** In the form of `webUrl`. */
   readonly url: string;
   /** When it was fetched, in milliseconds since 1970. */
   readonly timeMs: number;
@@ -44,7 +44,7 @@ export function kindOf(capture: Omit<Capture, 'body'>): CaptureKind {
   return RESOURCE.test(contentType) ? 'resource' : 'gone';
 }
 
-/** Where a redirect leads, in the form of url.ts. */
+/** Where a redirect leads, in the form of `webUrl`. */
 export function redirectTarget({ url, location }: Omit<Capture, 'body'>): string | undefined {
   return location === '' ? undefined : webUrl(location, url);
 }
@@ -87,3 +87,42 @@ export function decodeCapture(bytes: Buffer): Capture {
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 const HTML = /^\s*(?:text\/html|application\/xhtml\+xml)\s*(?:;|$)/iu;
 const RESOURCE = /^\s*(?:text\/css|(?:text|application)\/(?:x-)?(?:java|ecma)script)\s*(?:;|$)/iu;
+
+/**
+ * The form of a URL by which the index knows a page: absolute, http or https, as the URL standard
+ * writes it, without user, password and fragment.
+ *
+ * Nothing else is guessed: two addresses of one page become one result because their contents are
+ * equal (served-page.ts), not because their URLs look alike. A URL in this form holds no white
+ * space and no control character, so that row keys may join several of them with a NUL.
+ *
+ * @returns the form of `address`, resolved against `base`; undefined for what no crawler can fetch,
+ *   and for what is too long
+ */
+export function webUrl(address: string, base?: string): string | undefined {
+  if (address.length > 2 * URL_LENGTH_MAX) return undefined; // Do not even parse a megabyte.
+  const url = URL.parse(address, base);
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return undefined;
+  url.hash = '';
+  url.username = '';
+  url.password = '';
+  return url.href.length > URL_LENGTH_MAX ? undefined : url.href;
+}
+
+/**
+ * Follows redirects to the first address that is none, over at most `REDIRECTS_MAX` of them. What
+ * redirects in a circle, or further, leads nowhere.
+ * @param targetOf where an address redirects to, if it does
+ */
+export function followRedirects(
+  url: string,
+  targetOf: (url: string) => string | undefined,
+): string | undefined {
+  let end = url;
+  for (let followed = 0; followed <= REDIRECTS_MAX; followed++) {
+    const target = targetOf(end);
+    if (target === undefined) return end;
+    end = target;
+  }
+  return undefined;
+}

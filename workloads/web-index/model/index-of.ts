@@ -4,14 +4,24 @@
  * It is written to be obviously right, one step after the other, with no thought of speed. Both
  * pipelines must agree with it on everything.
  */
-import { type Anchor, anchorsOf, mergeAnchors, shownAnchors } from './anchors.ts';
-import { type Capture, kindOf, latestCaptures, redirectTarget } from './capture.ts';
-import { electCanonical } from './election.ts';
+import {
+  type Anchor,
+  anchorsOf,
+  electCanonical,
+  mergeAnchors,
+  type ServedPage,
+  shownAnchors,
+} from './served-page.ts';
+import {
+  type Capture,
+  followRedirects,
+  kindOf,
+  latestCaptures,
+  redirectTarget,
+} from './capture.ts';
 import { finalRank, ranksFrom, sharesOf, shownRank } from './page-rank.ts';
 import { type ProcessedPage, processPage } from './process-page.ts';
-import { followRedirects } from './redirects.ts';
 import { describeResource, type RenderedPage, renderPage, type Resource } from './render-page.ts';
-import type { ServedPage } from './served-page.ts';
 
 export interface IndexedPage {
   readonly processed: ProcessedPage;
@@ -21,7 +31,7 @@ export interface IndexedPage {
   readonly capturedMs: number;
 }
 
-export interface Cluster {
+export interface PageCluster {
   readonly canonical: string;
   /** All URLs, sorted. */
   readonly members: readonly string[];
@@ -31,7 +41,7 @@ export interface WebIndex {
   /** By URL. */
   readonly pages: ReadonlyMap<string, IndexedPage>;
   /** By the hash of the rendered form. */
-  readonly clusters: ReadonlyMap<string, Cluster>;
+  readonly clusters: ReadonlyMap<string, PageCluster>;
   /** By canonical URL. */
   readonly served: ReadonlyMap<string, ServedPage>;
   /** For each page, the pages that link to it: once per link, sorted. */
@@ -109,9 +119,9 @@ function rankPages(
   }
 }
 
-function clusterPages(pages: ReadonlyMap<string, IndexedPage>): ReadonlyMap<string, Cluster> {
+function clusterPages(pages: ReadonlyMap<string, IndexedPage>): ReadonlyMap<string, PageCluster> {
   const groups = Map.groupBy(pages, ([, { rendered }]) => rendered.hash);
-  const clusters = new Map<string, Cluster>();
+  const clusters = new Map<string, PageCluster>();
   for (const [hash, group] of groups) {
     const members = group.map(([url, { ranks }]) => ({ url, rank: finalRank(ranks) }));
     const canonical = electCanonical(members) as string;

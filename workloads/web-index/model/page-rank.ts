@@ -13,9 +13,9 @@
  * The rank of a page is r at the last level. Levels and rounding make it a function of the graph
  * that an incremental computation reaches exactly, whatever the order of the changes:
  *
- * - A level depends only on the level before. Computing in place until nothing changes need not end
- *   (a difference can go around a circle), and its result would depend on the order, so that chance
- *   would decide a tie between two copies of a site.
+ * - A level depends only on the level before. Computing in place until nothing changes may
+ *   never end (a difference can go around a circle), and its result would depend on the order, so
+ *   that chance would decide a tie between two copies of a site.
  * - A change that rounding swallows is not passed on. So the change of one link reaches a few pages
  *   around it, and stops.
  * - Rounding also swallows most changes of the number of a page's links: a page that had thirty and

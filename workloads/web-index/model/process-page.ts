@@ -6,23 +6,29 @@
  *   is its `alt`. Links to the page itself, and to what no crawler can fetch (`javascript:`), do
  *   not count.
  * - The canonical link, by which an author names the preferred address of a page, is a link without
- *   text. So it gives rank to that address; what is canonical is decided by rank (election.ts).
+ *   text. So it gives rank to that address; what is canonical is decided by rank (served-page.ts).
  */
-import { isHidden } from '../../crawl-rate/documents/visible-text.ts';
-import type { Capture } from './capture.ts';
+import { type Handler, Parser } from 'htmlparser2';
+import {
+  decodeText,
+  endsWords,
+  isHidden,
+  parserOptions,
+  withoutSoftHyphens,
+} from '../../crawl-rate/documents/visible-text.ts';
+import { type Capture, webUrl } from './capture.ts';
 import {
   ANCHOR_LENGTH_MAX,
   LANGUAGE_LENGTH_MAX,
   LINKS_MAX,
+  NESTING_MAX,
   RESOURCES_MAX,
   TEXTS_LENGTH_MAX,
   TEXTS_PER_LINK_MAX,
   TITLE_LENGTH_MAX,
 } from './limits.ts';
-import { oneLine, parsePage, TextPieces } from './page-text.ts';
-import { webUrl } from './url.ts';
 
-export interface Link {
+export interface OutgoingLink {
   readonly target: string;
   /** Distinct and not empty, sorted. */
   readonly texts: readonly string[];
@@ -35,7 +41,7 @@ export interface ProcessedPage {
   /** The address that the page names as its preferred one. */
   readonly canonicalLink: string | undefined;
   /** By target, sorted. */
-  readonly links: readonly Link[];
+  readonly links: readonly OutgoingLink[];
   /** In the order of their last places in the page: a later one overrules an earlier one. */
   readonly stylesheets: readonly string[];
   /** In the order of their first places. */
@@ -45,7 +51,7 @@ export interface ProcessedPage {
 type Attributes = Readonly<Record<string, string>>;
 
 export function processPage(capture: Capture): ProcessedPage {
-  const found = new Findings();
+  const found = new PageFindings();
   const title = new TextPieces();
   const anchor = new TextPieces();
   let titles = 0;
@@ -92,7 +98,7 @@ export function processPage(capture: Capture): ProcessedPage {
 }
 
 /** The addresses of a page, not yet resolved: the base may come after them. */
-class Findings {
+class PageFindings {
   readonly hrefs: [href: string, text: string][] = [];
   readonly #stylesheets: string[] = [];
   readonly #scripts: string[] = [];
@@ -134,7 +140,7 @@ class Findings {
     };
   }
 
-  #links(url: string, base: string): readonly Link[] {
+  #links(url: string, base: string): readonly OutgoingLink[] {
     const texts = new Map<string, Set<string>>();
     let room = TEXTS_LENGTH_MAX;
     for (const [href, text] of this.hrefs) {
@@ -163,4 +169,69 @@ function lastPlaces(urls: readonly string[]): readonly string[] {
   const counting = new Set(firstPlaces(urls));
   const lastFirst = new Set(urls.filter((url) => counting.has(url)).toReversed());
   return [...lastFirst].toReversed();
+}
+
+/*
+ * Text of a page, as one line.
+ *
+ * White space is one space; elements end words, except for those inside of them: `un<b>do</b>` is
+ * one word, and so is `un&shy;do`. Control characters, for which JSON writes six each, become
+ * spaces; broken surrogates, which some stores and libraries refuse, become replacement characters.
+ */
+
+/** Characters that are parsed between two looks at the nesting. */
+const PIECE_LENGTH = 16_384;
+
+/** Ends early where the nesting becomes too much; what is open then is not closed. */
+export function parsePage(capture: Capture, handler: Partial<Handler>): void {
+  let depth = 0;
+  let deepest = 0;
+  const measuring: Partial<Handler> = {
+    ...handler,
+    onopentag(...given) {
+      deepest = Math.max(deepest, ++depth);
+      handler.onopentag?.(...given);
+    },
+    onclosetag(...given) {
+      depth--;
+      handler.onclosetag?.(...given);
+    },
+  };
+  const parser = new Parser(measuring, parserOptions(capture.contentType));
+  const text = decodeText(capture.body, capture.contentType);
+  let nesting = 0;
+  for (let from = 0; from < text.length && nesting <= NESTING_MAX; from += PIECE_LENGTH) {
+    deepest = depth;
+    // In pieces: a tag that closes nothing takes the most time, and calls no handler.
+    parser.write(text.slice(from, from + PIECE_LENGTH));
+    nesting += deepest * PIECE_LENGTH;
+  }
+  if (nesting <= NESTING_MAX) parser.end();
+}
+
+/** Text that is collected in pieces. */
+export class TextPieces {
+  #pieces: string[] = [];
+
+  add(text: string): void {
+    this.#pieces.push(text);
+  }
+
+  /** An element begins or ends. */
+  boundary(name: string): void {
+    if (endsWords(name)) this.#pieces.push(' ');
+  }
+
+  take(lengthMax?: number): string {
+    const text = oneLine(this.#pieces.join(''), lengthMax);
+    this.#pieces = [];
+    return text;
+  }
+}
+
+function oneLine(text: string, lengthMax: number = Number.POSITIVE_INFINITY): string {
+  const line = withoutSoftHyphens(text)
+    .replaceAll(/[\s\p{Cc}]+/gu, ' ')
+    .trim();
+  return (line.length > lengthMax ? line.slice(0, lengthMax) : line).toWellFormed();
 }

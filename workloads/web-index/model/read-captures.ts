@@ -10,15 +10,14 @@
  * late in the order than not at all. Each file says once how many there are.
  */
 import { parseHttpResponse } from '../../crawl-rate/documents/http-response.ts';
-import { withoutBrackets } from '../../crawl-rate/documents/warc.ts';
 import {
   type Damage,
   readRecords,
   type WarcRecord,
+  withoutBrackets,
 } from '../../crawl-rate/documents/warc-records.ts';
-import { type Capture, kindOf } from './capture.ts';
+import { type Capture, kindOf, webUrl } from './capture.ts';
 import { BODY_BYTES_MAX } from './limits.ts';
-import { webUrl } from './url.ts';
 
 export { type Damage, describeDamage } from '../../crawl-rate/documents/warc-records.ts';
 

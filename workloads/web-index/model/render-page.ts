@@ -16,8 +16,7 @@ import { hash } from 'node:crypto';
 import { decodeText, isHidden } from '../../crawl-rate/documents/visible-text.ts';
 import type { Capture } from './capture.ts';
 import { HIDING_RULES_MAX, TEXT_LENGTH_MAX } from './limits.ts';
-import { parsePage, TextPieces } from './page-text.ts';
-import type { ProcessedPage } from './process-page.ts';
+import { parsePage, type ProcessedPage, TextPieces } from './process-page.ts';
 
 /** What pages need to know of a stylesheet or a script. */
 export interface Resource {

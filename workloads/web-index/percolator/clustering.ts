@@ -1,6 +1,6 @@
 /**
  * Clustering: pages with the same form are one cluster, and the one with the highest PageRank
- * represents it.
+ * represents it. That one has the anchors of all.
  *
  *     pages:form ─▶ clustering ─▶ members ─ ─ weakly ─ ─▶ clusters:vote ─▶ election ─▶ elected
  *                                                 ▲
@@ -9,12 +9,32 @@
  * Members come and go by rows of their own. Only the election writes the row of the cluster, and it
  * looks at all members, whatever the reason to run.
  */
-import type { Observer } from '#engine';
-import { electCanonical } from '../model/index.ts';
-import { cellOf, notify, read, readRow, settle, update } from './columns.ts';
-import { pairRow, readPairs } from './pairs.ts';
+import type { Observer, Reader } from '#engine';
+import { electCanonical, mergeAnchors, shownAnchors } from '../model/index.ts';
+import {
+  cellOf,
+  notify,
+  pairRow,
+  read,
+  readMany,
+  readPairs,
+  readRow,
+  settle,
+  update,
+} from './columns.ts';
 import { readCandidates } from './ranking.ts';
-import { CLUSTER, ELECTED, type Election, FORM, MEMBERS, PLACE, PUBLISH, VOTE } from './tables.ts';
+import {
+  ANCHORS,
+  CLUSTER,
+  ELECTED,
+  type Election,
+  FORM,
+  MEMBERS,
+  PLACE,
+  PUBLISH,
+  TEXTS,
+  VOTE,
+} from './tables.ts';
 
 export const clustering: Observer = {
   name: 'clustering',
@@ -68,4 +88,48 @@ function concerned(
   if (before !== undefined) urls.add(before.canonical);
   if (elected !== undefined) urls.add(elected.canonical);
   return urls;
+}
+
+/*
+ * Anchors: the canonical page of a cluster has the texts of all links to the cluster's members.
+ * When another page becomes canonical, they move there.
+ *
+ *     pages:texts ─▶ anchor forwarder ─ ─ weakly ─ ─▶ pages:place ─▶ anchor placer ─▶ pages:anchors
+ *                                                          ▲
+ *     an election ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─ ─┘
+ *
+ * The placer that runs for a page writes the anchors of that page alone, and gives it anchors only
+ * while it is canonical. If elections wrote them instead, those of two clusters would both write to
+ * a page that moves from one to the other, and the later commit would win.
+ */
+
+export const anchorForwarder: Observer = {
+  name: 'anchor-forwarder',
+  table: TEXTS.table,
+  column: TEXTS.name,
+  run: async (transaction, { row: url }) => {
+    const elected = await readElection(transaction, url);
+    if (elected !== undefined) notify(transaction, PLACE, elected.canonical);
+  },
+};
+
+export const anchorPlacer: Observer = {
+  name: 'anchor-placer',
+  table: PLACE.table,
+  column: PLACE.name,
+  run: async (transaction, { row: url }) => {
+    const elected = await readElection(transaction, url);
+    const members = elected?.canonical === url ? elected.members : undefined;
+    const texts = members && (await readMany(transaction, TEXTS, members));
+    const anchors = texts && shownAnchors(mergeAnchors(texts.map((list) => list ?? [])));
+    if (await settle(transaction, ANCHORS, url, anchors)) notify(transaction, PUBLISH, url);
+  },
+};
+
+/**
+ * The election of the page's cluster; undefined if it has no cluster, or its cluster no election.
+ */
+export async function readElection(reader: Reader, url: string): Promise<Election | undefined> {
+  const cluster = await read(reader, CLUSTER, url);
+  return cluster === undefined ? undefined : read(reader, ELECTED, cluster);
 }

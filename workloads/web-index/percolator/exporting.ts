@@ -12,11 +12,11 @@
  * transactions that write one entry, the later one started after the commit of the other.
  */
 import { hash } from 'node:crypto';
-import type { Observer, Transaction } from '#engine';
+import type { Observer, Percolator, Transaction } from '#engine';
 import { type ServedPage, shownRank } from '../model/index.ts';
-import { readElection } from './anchors.ts';
+import type { ExportTarget, IndexChange, ServingIndex } from '../serving/serving-index.ts';
+import { readElection } from './clustering.ts';
 import { cellOf, read, readRow, update } from './columns.ts';
-import type { ServingIndex } from './serving-index.ts';
 import {
   ANCHORS,
   CAPTURED,
@@ -86,7 +86,7 @@ async function whatToServe(
   };
 }
 
-export function createExporter(serving: ServingIndex): Observer {
+export function createExporter(serving: ExportTarget): Observer {
   return {
     name: 'exporter',
     table: ENTRY.table,
@@ -99,4 +99,37 @@ export function createExporter(serving: ServingIndex): Observer {
       await update(transaction, EXPORTED, url, entry.version);
     },
   };
+}
+
+/**
+ * Makes the serving index again from the tables. An index is a copy: it may have been lost, or
+ * belong to another database, whose versions could be higher; then all exports of this one would
+ * change nothing.
+ *
+ *   1. All that the index holds is replaced by what the tables say.
+ *   2. Meanwhile another process may have exported a newer page, which step 1 has erased. The
+ *      tables had it before that process exported it, so a second look finds it.
+ *
+ * The index may then hold what is still to be exported; that export will change nothing.
+ */
+export async function rebuildIndex(percolator: Percolator, index: ServingIndex): Promise<void> {
+  await index.replaceAll(await Array.fromAsync(changesIn(percolator)));
+  const held = index.versions();
+  for await (const { url, page, version } of changesIn(percolator)) {
+    if (held.get(url) === version) continue;
+    if (page === undefined) await index.remove(url, version);
+    else await index.put(page, version);
+  }
+}
+
+/** What the index is to serve, as of now. */
+async function* changesIn(percolator: Percolator): AsyncGenerator<IndexChange> {
+  await using snapshot = await percolator.snapshot();
+  const columns = [ENTRY.name, SERVED.name];
+  for await (const { row: url, values } of snapshot.scan({ table: ENTRY.table, columns })) {
+    const entry = values.get(ENTRY.name);
+    if (entry === undefined) continue;
+    const served = values.get(SERVED.name);
+    yield { url, page: served && SERVED.decode(served), version: ENTRY.decode(entry).version };
+  }
 }

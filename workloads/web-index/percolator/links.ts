@@ -12,9 +12,14 @@
  * spread.
  */
 import type { Observer, Reader, Transaction } from '#engine';
-import { type Anchor, anchorsOf, type Link, mergeAnchors, REDIRECTS_MAX } from '../model/index.ts';
-import { cellOf, notify, read, readRow, settle, update } from './columns.ts';
-import { readPairs, writePairs } from './pairs.ts';
+import {
+  type Anchor,
+  anchorsOf,
+  type OutgoingLink,
+  mergeAnchors,
+  REDIRECTS_MAX,
+} from '../model/index.ts';
+import { cellOf, notify, read, readPairs, readRow, settle, update, writePairs } from './columns.ts';
 import {
   COLLECT,
   DOCUMENT,
@@ -45,7 +50,7 @@ export const linkInversion: Observer = {
   },
 };
 
-function pairsOf(links: readonly Link[] = []): ReadonlyMap<string, readonly string[]> {
+function pairsOf(links: readonly OutgoingLink[] = []): ReadonlyMap<string, readonly string[]> {
   return new Map(links.map(({ target, texts }) => [target, texts]));
 }
 

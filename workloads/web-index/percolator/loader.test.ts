@@ -6,7 +6,7 @@ import { openPercolator } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
 import type { Capture } from '../model/index.ts';
 import { pageCapture } from '../model/warc.fixture.ts';
-import { loadCrawl } from './index.ts';
+import { loadCrawl } from './pipeline.ts';
 
 test('a load that fails while the loader waits for the next capture ends the loading', async () => {
   await using percolator = await openPercolator({ store: createMemoryBigtable() });

@@ -7,12 +7,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Observer, openPercolator, type Percolator, type Transaction } from '#engine';
 import { createMemoryBigtable } from '#engine/testing';
-import { checkAtRest } from '../check/index.ts';
+import { checkAtRest } from '../check/check.ts';
 import type { Capture } from '../model/index.ts';
 import { pageCapture } from '../model/warc.fixture.ts';
 import { read } from './columns.ts';
-import { createObservers, createTables, loadCapture, MemoryServingIndex } from './index.ts';
-import { CLUSTER } from './tables.ts';
+import { createObservers, loadCapture } from './pipeline.ts';
+import { CLUSTER, createTables } from './tables.ts';
+import { MemoryServingIndex } from './memory-serving-index.fixture.ts';
 
 const at = (name: string): string => `http://a.example/${name}`;
 const page = (name: string, html: string): Capture => pageCapture(at(name), html);

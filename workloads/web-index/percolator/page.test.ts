@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { createObservers, MemoryServingIndex } from './index.ts';
+import { createObservers } from './pipeline.ts';
+import { MemoryServingIndex } from './memory-serving-index.fixture.ts';
 
 const page = readFileSync(path.join(import.meta.dirname, '../../../docs/observers.md'), 'utf8');
 const samples = [...page.matchAll(/```ts\n\/\/ (\S+)\n([^]*?)```/gu)];

@@ -1,7 +1,7 @@
 /**
  * A thread that loads random crawls in virtual time, one after the other, and says of each what it
  * has found. A bare `node --test` follows promises in the thread of the tests, and would slow a
- * simulation down there; `./run.sh test` does not follow them (every-test-asserts.ts).
+ * simulation down there; `./run.sh test` does not follow them (checks/every-test-asserts.ts).
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { createRandom } from '#engine';

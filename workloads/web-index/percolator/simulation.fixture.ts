@@ -12,13 +12,15 @@ import {
   type Worker,
 } from '#engine';
 import { createMemoryBigtable, VirtualClock } from '#engine/testing';
-import { checkAtRest, checkLive } from '../check/index.ts';
+import { checkAtRest, checkLive } from '../check/check.ts';
 import type { Capture } from '../model/index.ts';
-import { createObservers, createTables, loadCapture, MemoryServingIndex } from './index.ts';
-import type { ServingIndex } from './serving-index.ts';
+import { createObservers, loadCapture } from './pipeline.ts';
+import { createTables } from './tables.ts';
+import { MemoryServingIndex } from './memory-serving-index.fixture.ts';
+import type { ExportTarget } from '../serving/serving-index.ts';
 
 /** A process of the simulation: a loader and a worker. */
-interface Process {
+interface IndexProcess {
   readonly name: string;
   readonly percolator: Percolator;
   readonly worker: Worker;
@@ -29,7 +31,7 @@ export interface SimulationOptions {
   readonly seed: number;
   readonly processes?: number | undefined;
   /** What the exporters see of the serving index. Default: the index itself. */
-  readonly servingOf?: ((serving: MemoryServingIndex) => ServingIndex) | undefined;
+  readonly servingOf?: ((serving: MemoryServingIndex) => ExportTarget) | undefined;
 }
 
 const CALL_MS_MAX = 4;
@@ -43,7 +45,7 @@ export class SimulatedIndex {
   readonly failures: unknown[] = [];
   readonly #store = createMemoryBigtable();
   readonly #options: SimulationOptions;
-  readonly #processes: Process[] = [];
+  readonly #processes: IndexProcess[] = [];
   readonly #dead = new Set<string>();
   #started = 0;
 
@@ -57,7 +59,7 @@ export class SimulatedIndex {
     const index = new SimulatedIndex(options);
     const { processes = 3 } = options;
     await index.clock.runUntil(index.#start());
-    const first = index.#processes[0] as Process;
+    const first = index.#processes[0] as IndexProcess;
     await index.clock.runUntil(createTables(first.percolator));
     for (let i = 1; i < processes; i++) await index.clock.runUntil(index.#start());
     return index;

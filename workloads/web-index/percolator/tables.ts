@@ -18,13 +18,13 @@ import {
   type Capture,
   decodeCapture,
   encodeCapture,
-  type Link,
+  type OutgoingLink,
   type ProcessedPage,
   type RenderedPage,
   type Resource,
   type ServedPage,
 } from '../model/index.ts';
-import { type Column, jsonColumn } from './columns.ts';
+import { type TypedColumn, jsonColumn } from './columns.ts';
 
 const PAGES = 'pages';
 const CLUSTERS = 'clusters';
@@ -55,63 +55,63 @@ export interface ExportEntry {
 }
 
 /** Written by the loader. */
-export const CAPTURE: Column<Capture> = {
+export const CAPTURE: TypedColumn<Capture> = {
   table: PAGES,
   name: 'capture',
   encode: encodeCapture,
   decode: decodeCapture,
 };
-export const CAPTURED: Column<Captured> = jsonColumn(PAGES, 'captured');
+export const CAPTURED: TypedColumn<Captured> = jsonColumn(PAGES, 'captured');
 
 /** Written by the document processor: a document and links, a resource, a redirect, or nothing. */
-export const DOCUMENT: Column<PageDocument> = jsonColumn(PAGES, 'document');
-export const RESOURCE: Column<Resource> = jsonColumn(PAGES, 'resource');
-export const REDIRECT: Column<string> = jsonColumn(PAGES, 'redirect');
-export const LINKS: Column<readonly Link[]> = jsonColumn(PAGES, 'links');
+export const DOCUMENT: TypedColumn<PageDocument> = jsonColumn(PAGES, 'document');
+export const RESOURCE: TypedColumn<Resource> = jsonColumn(PAGES, 'resource');
+export const REDIRECT: TypedColumn<string> = jsonColumn(PAGES, 'redirect');
+export const LINKS: TypedColumn<readonly OutgoingLink[]> = jsonColumn(PAGES, 'links');
 /** The resources for which the page has a row in `dependents`. */
-export const DEPENDS_ON: Column<readonly string[]> = jsonColumn(PAGES, 'depends-on');
+export const DEPENDS_ON: TypedColumn<readonly string[]> = jsonColumn(PAGES, 'depends-on');
 
 /** Written by the renderer: the hash of the rendered form, and the form itself. */
-export const FORM: Column<string> = jsonColumn(PAGES, 'form');
-export const RENDERED: Column<RenderedPage> = jsonColumn(PAGES, 'rendered');
+export const FORM: TypedColumn<string> = jsonColumn(PAGES, 'form');
+export const RENDERED: TypedColumn<RenderedPage> = jsonColumn(PAGES, 'rendered');
 /** The renderer has found a capture without its document, and is to run again. */
-export const AWAITED: Column<true> = jsonColumn(PAGES, 'awaited');
+export const AWAITED: TypedColumn<true> = jsonColumn(PAGES, 'awaited');
 /** The hash of the cluster in which the page is a member. */
-export const CLUSTER: Column<string> = jsonColumn(PAGES, 'cluster');
+export const CLUSTER: TypedColumn<string> = jsonColumn(PAGES, 'cluster');
 /** The target and the links for which the page has rows in `redirects` and `links`. */
-export const REDIRECTS_TO: Column<string> = jsonColumn(PAGES, 'redirects-to');
-export const LINKS_TO: Column<readonly Link[]> = jsonColumn(PAGES, 'links-to');
+export const REDIRECTS_TO: TypedColumn<string> = jsonColumn(PAGES, 'redirects-to');
+export const LINKS_TO: TypedColumn<readonly OutgoingLink[]> = jsonColumn(PAGES, 'links-to');
 
 /** No value: links or redirects to the URL have changed, whether it is a page, or its redirect. */
-export const COLLECT: Column<never> = jsonColumn(PAGES, 'collect');
+export const COLLECT: TypedColumn<never> = jsonColumn(PAGES, 'collect');
 /** The pages that link to the page, once per link, and the texts of the links. */
-export const SOURCES: Column<readonly string[]> = jsonColumn(PAGES, 'sources');
-export const TEXTS: Column<readonly Anchor[]> = jsonColumn(PAGES, 'texts');
+export const SOURCES: TypedColumn<readonly string[]> = jsonColumn(PAGES, 'sources');
+export const TEXTS: TypedColumn<readonly Anchor[]> = jsonColumn(PAGES, 'texts');
 /** The page's rank at the last level, and what it gives to each page that it links to, by level. */
-export const RANK: Column<number> = jsonColumn(PAGES, 'rank');
-export const SHARES: Column<readonly number[]> = jsonColumn(PAGES, 'shares');
+export const RANK: TypedColumn<number> = jsonColumn(PAGES, 'rank');
+export const SHARES: TypedColumn<readonly number[]> = jsonColumn(PAGES, 'shares');
 /** No value: what decides the page's anchors has changed. */
-export const PLACE: Column<never> = jsonColumn(PAGES, 'place');
+export const PLACE: TypedColumn<never> = jsonColumn(PAGES, 'place');
 /** The anchors of a canonical page; other pages have none. */
-export const ANCHORS: Column<readonly Anchor[]> = jsonColumn(PAGES, 'anchors');
+export const ANCHORS: TypedColumn<readonly Anchor[]> = jsonColumn(PAGES, 'anchors');
 /** No value: what is served under the URL may have changed. */
-export const PUBLISH: Column<never> = jsonColumn(PAGES, 'publish');
+export const PUBLISH: TypedColumn<never> = jsonColumn(PAGES, 'publish');
 
 /** No value: the members, or the rank of one of them, have changed. */
-export const VOTE: Column<never> = jsonColumn(CLUSTERS, 'vote');
-export const ELECTED: Column<Election> = jsonColumn(CLUSTERS, 'elected');
+export const VOTE: TypedColumn<never> = jsonColumn(CLUSTERS, 'vote');
+export const ELECTED: TypedColumn<Election> = jsonColumn(CLUSTERS, 'elected');
 
-export const ENTRY: Column<ExportEntry> = jsonColumn(EXPORTS, 'entry');
+export const ENTRY: TypedColumn<ExportEntry> = jsonColumn(EXPORTS, 'entry');
 /** The page of an entry that puts one. The serving index can be rebuilt from this column. */
-export const SERVED: Column<ServedPage> = jsonColumn(EXPORTS, 'served');
+export const SERVED: TypedColumn<ServedPage> = jsonColumn(EXPORTS, 'served');
 /** The version that the serving index was last told. */
-export const EXPORTED: Column<number> = jsonColumn(EXPORTS, 'exported');
+export const EXPORTED: TypedColumn<number> = jsonColumn(EXPORTS, 'exported');
 
-export const DEPENDENTS: Column<true> = jsonColumn('dependents', 'includes');
-export const REDIRECTED: Column<true> = jsonColumn('redirects', 'redirects');
-export const LINKED: Column<readonly string[]> = jsonColumn('links', 'texts');
-export const USERS: Column<true> = jsonColumn('users', 'uses');
-export const MEMBERS: Column<true> = jsonColumn('members', 'member');
+export const DEPENDENTS: TypedColumn<true> = jsonColumn('dependents', 'includes');
+export const REDIRECTED: TypedColumn<true> = jsonColumn('redirects', 'redirects');
+export const LINKED: TypedColumn<readonly string[]> = jsonColumn('links', 'texts');
+export const USERS: TypedColumn<true> = jsonColumn('users', 'uses');
+export const MEMBERS: TypedColumn<true> = jsonColumn('members', 'member');
 
 const OBSERVED = [
   CAPTURE,

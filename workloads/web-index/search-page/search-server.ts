@@ -21,10 +21,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pageColors, UsageError } from '#results';
-import type { IndexReader } from '../serving/index.ts';
-import type { LoadProgress } from './load-status.ts';
-import { startSearchPage } from './page-script.ts';
-import { errorPage, RESULTS_PER_PAGE, searchPage } from './search-page.ts';
+import type { IndexReader } from '../serving/serving-index.ts';
+import type { LoadProgress } from '../loading/load-status.ts';
+import { errorPage, RESULTS_PER_PAGE, searchPage, startSearchPage } from './search-page.ts';
 
 const HOST = '127.0.0.1';
 /** A query is cut to a thousand characters; Node refuses a request with a longer head than this. */

@@ -3,11 +3,11 @@ import { mkdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { DatabaseSync, type SQLOutputValue } from 'node:sqlite';
-import { TOKENIZER } from './words.ts';
+import { TOKENIZER } from './query.ts';
 
 const FILE = 'index.sqlite';
 /**
- * Changes with the schema, and with what is a word (words.ts). An index of another version is
+ * Changes with the schema, and with what is a word (query.ts). An index of another version is
  * refused; once its folder is removed, the next load makes it again.
  */
 const SCHEMA_VERSION = 4;
@@ -18,7 +18,7 @@ const LOOK_MS = 10;
 const SQLITE_BUSY = 5;
 
 /**
- * FTS5 tables without content would take less space, but they count deleted rows for ever, and BM25
+ * FTS5 tables without content would take less space, but they count deleted rows forever, and BM25
  * depends on the number of rows: pages that are exported again would change the order of results.
  */
 const SCHEMA = `
@@ -38,7 +38,7 @@ const SCHEMA = `
   CREATE VIRTUAL TABLE titles USING fts5(text, ${TOKENIZER});
   CREATE VIRTUAL TABLE anchors USING fts5(text, ${TOKENIZER});`;
 
-export type Row = Readonly<Record<string, SQLOutputValue>>;
+export type IndexRow = Readonly<Record<string, SQLOutputValue>>;
 
 /** Creates the folder and the index in it, if they are not there. */
 export function openToWrite(folder: string): DatabaseSync {
@@ -99,11 +99,11 @@ export function inTransaction<T>(database: DatabaseSync, body: () => T): T {
   }
 }
 
-export function textOf(row: Row, column: string): string {
+export function textOf(row: IndexRow, column: string): string {
   return String(row[column] ?? '');
 }
 
-export function numberOf(row: Row | undefined, column: string): number {
+export function numberOf(row: IndexRow | undefined, column: string): number {
   return Number(row?.[column] ?? 0);
 }
 

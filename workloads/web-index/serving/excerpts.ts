@@ -9,7 +9,7 @@
  */
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type { MarkedText } from './serving-index.ts';
-import { TOKENIZER, withoutWordEnds, withWordEnds, WORD_END } from './words.ts';
+import { TOKENIZER, withoutWordEnds, withWordEnds, WORD_END } from './query.ts';
 
 /** FTS5 puts these around a hit. `cleaned` takes them out of every page. */
 const [HIT_BEGINS, HIT_ENDS] = ['\u0002', '\u0003'];

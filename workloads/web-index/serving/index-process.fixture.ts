@@ -1,6 +1,6 @@
 /** A process with the serving index of a folder: `write folder [name count]`, or `read folder`. */
 import process from 'node:process';
-import { openIndexReader, openServingIndex } from './index.ts';
+import { openIndexReader, openServingIndex } from './sqlite-index.ts';
 
 const [task = '', folder = '', name = 'a', count = '100000'] = process.argv.slice(2);
 

@@ -9,7 +9,6 @@
  * The whole index can be computed again from the tables: it is a copy in another order, never the
  * only place of anything.
  */
-
 import type { ServedPage } from '../model/index.ts';
 
 export interface VersionedPage {
@@ -19,7 +18,7 @@ export interface VersionedPage {
 }
 
 /** What is to be served under a URL from a version on. */
-export interface Change {
+export interface IndexChange {
   readonly url: string;
   /** Undefined if nothing is. */
   readonly page: ServedPage | undefined;
@@ -70,13 +69,14 @@ export interface IndexReader extends Disposable {
 }
 
 /**
- * Several processes may have it open. Close it with `await using`: `using` would close only what
- * searches.
+ * What the pipeline exports to. It takes part in no transaction, so an export may arrive twice, or
+ * late, after a newer one.
  */
-export interface ServingIndex extends IndexReader, AsyncDisposable {
+export interface ExportTarget {
   /**
    * Serves the page from now on, unless this or a newer version of its URL has been put or removed.
-   * Resolves when that survives a power failure.
+   * So the index remembers the versions of removals, too. Resolves when that is as durable as the
+   * index itself; one on the disk survives a power failure.
    */
   put(page: ServedPage, version: number): Promise<void>;
   /**
@@ -84,6 +84,13 @@ export interface ServingIndex extends IndexReader, AsyncDisposable {
    * as `put` does.
    */
   remove(url: string, version: number): Promise<void>;
+}
+
+/**
+ * Several processes may have it open. Close it with `await using`: `using` would close only what
+ * searches.
+ */
+export interface ServingIndex extends IndexReader, ExportTarget, AsyncDisposable {
   /** Replaces all that the index holds, in one step: for a rebuild, and for a batch's result. */
-  replaceAll(changes: Iterable<Change>): Promise<void>;
+  replaceAll(changes: Iterable<IndexChange>): Promise<void>;
 }

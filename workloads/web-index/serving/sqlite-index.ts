@@ -27,12 +27,15 @@
  * documentation.
  */
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import { UsageError } from '#harness';
 import type { Anchor, ServedPage } from '../model/index.ts';
-import { numberOf, openToRead, placeOf, type Row, rowId, textOf } from './database.ts';
+import { type IndexRow, numberOf, openToRead, placeOf, rowId, textOf } from './database.ts';
 import { Excerpts } from './excerpts.ts';
-import { expressionOf, PHRASES_MAX, phrasesOf } from './query.ts';
+import { dictionaryWords, expressionOf, PHRASES_MAX, phrasesOf, withoutWordEnds } from './query.ts';
 import type {
+  IndexChange,
   IndexReader,
   SearchRange,
   SearchResult,
@@ -40,8 +43,7 @@ import type {
   ServingIndex,
   VersionedPage,
 } from './serving-index.ts';
-import { dictionaryWords, withoutWordEnds } from './words.ts';
-import { WriterClient } from './writer-client.ts';
+import type { WriterAnswer, WriterTask } from './writer-thread.ts';
 
 const TITLE_CHARACTERS = 160;
 const COLUMNS =
@@ -53,7 +55,7 @@ const COLUMNS =
  */
 export async function openServingIndex(folder: string): Promise<ServingIndex> {
   const writer = await orUsageError(folder, () => WriterClient.open(folder));
-  const reader = new Reader(openToRead(folder), placeOf(folder));
+  const reader = new SqliteReader(openToRead(folder), placeOf(folder));
   return {
     put: (page, version) => writer.apply({ url: page.url, page, version }),
     remove: (url, version) => writer.apply({ url, page: undefined, version }),
@@ -72,7 +74,7 @@ export async function openServingIndex(folder: string): Promise<ServingIndex> {
 
 /** @throws UsageError if there is no index in the folder */
 export async function openIndexReader(folder: string): Promise<IndexReader> {
-  return orUsageError(folder, async () => new Reader(openToRead(folder), placeOf(folder)));
+  return orUsageError(folder, async () => new SqliteReader(openToRead(folder), placeOf(folder)));
 }
 
 async function orUsageError<T>(folder: string, open: () => Promise<T>): Promise<T> {
@@ -85,7 +87,7 @@ async function orUsageError<T>(folder: string, open: () => Promise<T>): Promise<
   }
 }
 
-class Reader implements IndexReader {
+class SqliteReader implements IndexReader {
   readonly #database: DatabaseSync;
   readonly #assertInPlace: () => void;
   readonly #count: StatementSync;
@@ -194,7 +196,7 @@ class Reader implements IndexReader {
   }
 }
 
-function pageOf(row: Row): ServedPage {
+function pageOf(row: IndexRow): ServedPage {
   return {
     url: textOf(row, 'url'),
     title: withoutWordEnds(textOf(row, 'title')),
@@ -209,4 +211,90 @@ function pageOf(row: Row): ServedPage {
 
 function mostFrequent(anchors: readonly Anchor[]): readonly string[] {
   return anchors.toSorted((a, b) => b.count - a.count).map(({ text }) => text);
+}
+
+/*
+ * The callers' side of the thread that writes (writer-thread.ts): one task is in flight at a time,
+ * and the changes that come meanwhile are sent together as the next one.
+ */
+
+const ENDED = 'its thread has ended';
+
+interface ChangeBatch {
+  readonly changes: IndexChange[];
+  readonly done: Promise<void>;
+}
+
+export class WriterClient {
+  readonly #thread: Worker;
+  /** The changes that are the next task together; undefined if none wait. */
+  #batch: ChangeBatch | undefined;
+  /** Settles when the last task that was sent is done; never rejects. */
+  #done: Promise<unknown> = Promise.resolve();
+
+  private constructor(thread: Worker) {
+    this.#thread = thread;
+  }
+
+  /** @throws an error if the index cannot be opened */
+  static async open(folder: string): Promise<WriterClient> {
+    const thread = new Worker(new URL('writer-thread.ts', import.meta.url), { workerData: folder });
+    await answerOf(thread);
+    return new WriterClient(thread);
+  }
+
+  /** Resolves when the change is durable. */
+  apply(change: IndexChange): Promise<void> {
+    this.#batch ??= this.#newBatch();
+    this.#batch.changes.push(change);
+    return this.#batch.done;
+  }
+
+  /** Changes that were applied before are replaced; those that are applied from now on stay. */
+  replaceAll(changes: readonly IndexChange[]): Promise<void> {
+    this.#batch = undefined;
+    return this.#inTurn(() => ({ kind: 'replaceAll', changes }));
+  }
+
+  /** Waits for what was asked before. */
+  async close(): Promise<void> {
+    await this.#done;
+    await this.#thread.terminate();
+  }
+
+  #newBatch(): ChangeBatch {
+    const changes: IndexChange[] = [];
+    const done = this.#inTurn(() => {
+      if (this.#batch === batch) this.#batch = undefined;
+      return { kind: 'apply', changes };
+    });
+    const batch = { changes, done };
+    return batch;
+  }
+
+  /** Makes and sends the task when those before it are done. */
+  #inTurn(makeTask: () => WriterTask): Promise<void> {
+    const sent = this.#done.then(() => {
+      this.#thread.postMessage(makeTask());
+      return answerOf(this.#thread);
+    });
+    this.#done = sent.catch(() => {});
+    return sent;
+  }
+}
+
+/** Rejects if the thread could not do the task, or has ended. */
+async function answerOf(thread: Worker): Promise<void> {
+  if (thread.threadId < 0) throw new Error(ENDED); // The event of its exit is over.
+  const over = new AbortController();
+  const { signal } = over;
+  const ended = once(thread, 'exit', { signal }).then(() => ({ error: ENDED }));
+  const answered = once(thread, 'message', { signal }).then(([said]) => said as WriterAnswer);
+  try {
+    const { error }: WriterAnswer = await Promise.race([answered, ended]);
+    if (error !== undefined) throw new Error(error);
+  } finally {
+    over.abort();
+    await Promise.allSettled([answered, ended]);
+  }
 }

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
-import { openIndexReader, openServingIndex } from './index.ts';
-import type { Change } from './serving-index.ts';
-import { WriterClient } from './writer-client.ts';
+import { openIndexReader, openServingIndex } from './sqlite-index.ts';
+import type { IndexChange } from './serving-index.ts';
+import { WriterClient } from './sqlite-index.ts';
 
-function changeOf(url: string): Change {
+function changeOf(url: string): IndexChange {
   const page = {
     url,
     title: '',

@@ -16,6 +16,7 @@ import { PercolatorError, systemClock } from '../../../base/index.ts';
 import type {
   Bigtable,
   CellFilter,
+  ChangeListener,
   ConditionalRowMutation,
   Manifest,
   Row,
@@ -23,7 +24,7 @@ import type {
   RowRange,
   TableSchema,
 } from '../../bigtable.ts';
-import { anotherStore, codeOf, reasonOf } from '../disk-errors.ts';
+import { anotherStore, codeOf, reasonOf } from '../disk.ts';
 import { Listeners } from '../listeners.ts';
 
 import { Connection } from './connection.ts';
@@ -34,7 +35,6 @@ import {
   MUTATIONS,
   PROTOCOL,
   receivedError,
-  sharedClockMs,
 } from './messages.ts';
 
 /** How often the deadlines are looked at. */
@@ -60,7 +60,7 @@ export interface ClientSettings {
    * another process has the folder's lock. Absent: this process may not own it.
    */
   readonly own: ((store: number | undefined) => Promise<Bigtable | undefined>) | undefined;
-  /** In milliseconds; it may count from another moment than the owner's. Default: the system's. */
+  /** In milliseconds, from any moment; never goes back. Default: the system's. */
   readonly nowMs?: (() => number) | undefined;
   /** The error if this process can neither reach an owner nor become the owner. */
   readonly refusal: (reason: string, cause?: unknown) => PercolatorError;
@@ -106,7 +106,7 @@ export class Client implements Bigtable {
 
   constructor(settings: ClientSettings) {
     this.#settings = settings;
-    this.#nowMs = settings.nowMs ?? sharedClockMs;
+    this.#nowMs = settings.nowMs ?? (() => systemClock.monotonicMs());
     this.manifest = settings.manifest;
   }
 
@@ -170,7 +170,7 @@ export class Client implements Bigtable {
     return this.#ask('fence');
   }
 
-  readonly onChange = (listener: () => void): (() => void) => {
+  readonly onChange = (listener: ChangeListener): (() => void) => {
     const end = this.#listeners.add(listener);
     if (this.#listeners.size === 1) this.#connection?.listen();
     return end;
@@ -249,10 +249,13 @@ export class Client implements Bigtable {
       waiting.isSent = true;
     } else if (this.#connection === undefined) {
       this.#attachOrRefuse();
-    } else if (!this.#connection.isEnding) {
+    } else if (this.#connection.isEnding) {
+      // The next owner gets it; until then the process must not end.
+      this.#connection.setIdle(false);
+    } else {
       try {
         this.#connection.setIdle(false);
-        this.#connection.send([id, method, deadlineMs + this.#connection.aheadMs, given]);
+        this.#connection.send([id, method, deadlineMs, given]);
         waiting.isSent = true;
       } catch (error) {
         this.#settle(waiting).reject(error);
@@ -269,7 +272,7 @@ export class Client implements Bigtable {
 
   #receive(answer: Answer, frame: Frame): void {
     const [id, value, error] = answer;
-    if (id === 'changed') this.#listeners.tell();
+    if (id === 'changed') this.#listeners.tell(value === null ? undefined : new Set(value));
     if (id === 'working' && this.#closed === undefined) this.#waitForReads();
     if (typeof id === 'string') return;
     const waiting = this.#waiting.get(id);
@@ -280,6 +283,11 @@ export class Client implements Bigtable {
     } else if (error === 'fenced') {
       waiting.isSent = false;
       this.#send(waiting);
+    } else if (error === 'late') {
+      // On the owner's clock as we knew it; the connection knows it better now.
+      waiting.isSent = false;
+      if (this.#nowMs() > waiting.deadlineMs) this.#refuse(waiting, OWNER_SILENT);
+      else this.#send(waiting);
     } else if (error === undefined) {
       // Before `#settle` forgets the request: if this throws, the request goes to the next owner.
       const received = frame.answer(waiting.method, value);
@@ -336,7 +344,7 @@ export class Client implements Bigtable {
     while (this.#connection === undefined && this.#owned === undefined) {
       this.#owned = await own?.(this.#store);
       if (this.#owned === undefined) this.#connection = await this.#connect(untilMs);
-      else this.#owned.onChange?.(() => this.#listeners.tell());
+      else this.#owned.onChange?.((tables) => this.#listeners.tell(tables));
       if (this.#connection !== undefined || this.#owned !== undefined) break;
       if (this.#nowMs() > untilMs) {
         throw refusal(own === undefined ? NO_OWNER : LOCKED_BY_SILENT);

@@ -1,6 +1,7 @@
 /** A client's connection to the process that owns the store. */
 import { connect, type Socket } from 'node:net';
 import { systemClock } from '../../../base/index.ts';
+import { storeIn } from '../folder.ts';
 import {
   type Answer,
   type Frame,
@@ -8,8 +9,8 @@ import {
   FrameWriter,
   type Greeting,
   type Request,
-  sharedClockMs,
 } from './messages.ts';
+import { socketOf } from './socket-place.ts';
 
 export interface ConnectionEvents {
   readonly onAnswer: (answer: Answer, frame: Frame) => void;
@@ -21,11 +22,9 @@ export interface ConnectionEvents {
 
 export class Connection {
   readonly greeting: Greeting;
-  /**
-   * By how much the owner's clock is ahead of ours. If it may be the same clock, it is; otherwise
-   * too little by up to what the greeting took, so that no deadline is too late.
-   */
-  readonly aheadMs: number;
+  /** By how much the owner's clock is ahead of ours, at least. */
+  #aheadMs = -Infinity;
+  readonly #nowMs: () => number;
   readonly #socket: Socket;
   readonly #onUnsent: ConnectionEvents['onUnsent'];
   #writer = new FrameWriter();
@@ -39,12 +38,13 @@ export class Connection {
   private constructor(
     socket: Socket,
     greeting: Greeting,
-    { aheadMs, onUnsent }: { readonly aheadMs: number } & Pick<ConnectionEvents, 'onUnsent'>,
+    { nowMs, onUnsent }: { readonly nowMs: () => number } & Pick<ConnectionEvents, 'onUnsent'>,
   ) {
     this.#socket = socket;
     this.greeting = greeting;
-    this.aheadMs = aheadMs;
+    this.#nowMs = nowMs;
     this.#onUnsent = onUnsent;
+    this.#hearClock(greeting.clockMs);
   }
 
   /** Undefined if no process listens there, or it does not greet in time, or ends before that. */
@@ -52,12 +52,11 @@ export class Connection {
     path: string,
     timeoutMs: number,
     events: ConnectionEvents,
-    nowMs: () => number = sharedClockMs,
+    nowMs: () => number = () => systemClock.monotonicMs(),
   ): Promise<Connection | undefined> {
     const reader = new FrameReader();
     const opened = Promise.withResolvers<Connection | undefined>();
     let connection: Connection | undefined;
-    const askedMs = nowMs();
     const socket = connect(path);
     socket.on('data', (chunk) => {
       try {
@@ -66,11 +65,14 @@ export class Connection {
           let answers = frame.messages;
           if (connection === undefined) {
             if (typeof first !== 'object' || first === null) throw new Error('no greeting');
-            const aheadMs = aheadOf(first as Greeting, askedMs, nowMs());
             const { onUnsent } = events;
-            connection = new Connection(socket, first as Greeting, { aheadMs, onUnsent });
+            connection = new Connection(socket, first as Greeting, { nowMs, onUnsent });
             opened.resolve(connection);
             answers = rest;
+          }
+          // First: what was late in one turn is sent again with one deadline (P61).
+          for (const answer of answers as Answer[]) {
+            if (answer[3] !== undefined) connection.#hearClock(answer[3]);
           }
           for (const answer of answers as Answer[]) {
             // Not left to the caller, which may not have the connection yet.
@@ -94,10 +96,13 @@ export class Connection {
     return opened.promise;
   }
 
-  /** @throws if the arguments cannot be sent */
-  send(request: Request): void {
-    this.#writer.addRequest(request);
-    this.#ids.push(request[0]);
+  /**
+   * The deadline is in milliseconds of our clock.
+   * @throws if the arguments cannot be sent
+   */
+  send([id, method, deadlineMs, given]: Request): void {
+    this.#writer.addRequest([id, method, Math.floor(deadlineMs + this.#aheadMs), given]);
+    this.#ids.push(id);
     this.#writeSoon();
   }
 
@@ -106,6 +111,10 @@ export class Connection {
     this.#isListening = true;
     this.#writer.add(['listening']);
     this.#writeSoon();
+  }
+
+  #hearClock(clockMs: number): void {
+    this.#aheadMs = Math.max(this.#aheadMs, clockMs - this.#nowMs());
   }
 
   #writeSoon(): void {
@@ -151,8 +160,18 @@ export class Connection {
   }
 }
 
-/** The greeting was made between the two moments of our clock. */
-function aheadOf({ clockMs }: Greeting, askedMs: number, heardMs: number): number {
-  const mayBeSame = askedMs <= clockMs && clockMs <= heardMs;
-  return mayBeSame ? 0 : clockMs - heardMs;
+/* Asks which process owns a store: for programs that kill the owner on purpose. */
+
+const GREETING_MS = 250;
+const NO_EVENTS = { onAnswer: () => {}, onUnsent: () => {}, onLost: () => {} };
+
+/** The owner's process id; undefined if there is none, or it is stopped. */
+export async function ownerOf(folder: string): Promise<number | undefined> {
+  const connection = await Connection.open(
+    socketOf(storeIn(folder) ?? folder),
+    GREETING_MS,
+    NO_EVENTS,
+  );
+  connection?.end();
+  return connection?.greeting.process;
 }

@@ -10,7 +10,7 @@ import { openWithTable, setRow } from '../../../testing/small-rows.ts';
 import { temporaryFolder } from '../../../testing/temporary-folder.ts';
 import { storeIn } from '../folder.ts';
 import { openEmbedded } from '../index.ts';
-import { type Answer, FrameReader, FrameWriter, sharedClockMs } from './messages.ts';
+import { type Answer, FrameReader, FrameWriter } from './messages.ts';
 import { OtherProcess } from './other-process.fixture.ts';
 import { codeOf, FILTERS, lockRow, newStore } from './shared-store.fixture.ts';
 import { socketOf } from './socket-place.ts';
@@ -105,7 +105,9 @@ class RawClient {
 
   #ask(method: 'mutateRows', given: unknown[]): Promise<Answer> {
     const id = this.#nextId++;
-    this.say((writer) => writer.addRequest([id, method, sharedClockMs() + 60_000, given]));
+    this.say((writer) =>
+      writer.addRequest([id, method, systemClock.monotonicMs() + 60_000, given]),
+    );
     return new Promise((resolve) => this.#answers.set(id, resolve));
   }
 

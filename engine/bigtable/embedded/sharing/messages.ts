@@ -8,7 +8,6 @@
  * the place of each value among the values, because JSON cannot hold bytes; but it is five times as
  * fast as the serializer of Node for such messages.
  */
-import { hrtime } from 'node:process';
 import type {
   Bigtable,
   ConditionalRowMutation,
@@ -19,7 +18,7 @@ import type {
 import { type DamagedRow, type ErrorCode, PercolatorError } from '../../../base/index.ts';
 
 /** Both sides must speak the same protocol: raise it with every change of a message. */
-export const PROTOCOL = 4;
+export const PROTOCOL = 6;
 
 export type Method = Exclude<
   keyof Bigtable,
@@ -41,11 +40,22 @@ export interface Greeting {
   readonly process: number;
   /** No other store has this number, except a copy. */
   readonly store: number;
-  /** What the owner's clock says: that of a client may count from another moment. */
+  /** What the owner's clock says, in whole milliseconds: see `Request`. */
   readonly clockMs: number;
 }
 
-/** To the owner. The deadline is in milliseconds of the owner's clock. */
+/**
+ * To the owner. The deadline is in milliseconds of the owner's clock.
+ *
+ * Why not simply how long the request has left? It may lie in a socket for an hour, while the owner
+ * is stopped, and the owner could not tell (P62). And no clock is the same in all processes: that
+ * of Node counts from when the machine started, those of Deno and Bun from when the process did,
+ * and the wall clock may be set. So the client reckons with the owner's clock. What that has said,
+ * less what the client's own says on hearing it, is less than the owner is ahead, because the words
+ * took a while. Of all that was heard, the largest is the best bound, and no deadline is too late.
+ * If deadlines are too early, because the words took long, the owner refuses a request as `late`,
+ * with what its clock says now: that is a better bound, and the request is sent again.
+ */
 export type Request = readonly [id: number, method: Method, deadlineMs: number, given: unknown[]];
 
 /**
@@ -62,8 +72,12 @@ export type Answer =
   | readonly [id: number, value: null, error: null]
   /** The mutation was sent before a fence: it was not taken, and is to be sent again. */
   | readonly [id: number, value: null, error: 'fenced']
+  /** The request was not taken because its deadline was over on the owner's clock. */
+  | readonly [id: number, value: null, error: 'late', clockMs: number]
+  /** Cells may have been set in these tables; null: in any. */
+  | readonly ['changed', tables: readonly string[] | null]
   /** `working`: it has reads of this client that are not answered yet. */
-  | readonly ['changed' | 'closing' | 'fenced' | 'working'];
+  | readonly ['closing' | 'fenced' | 'working'];
 
 export interface SentError {
   readonly code?: string | undefined;
@@ -81,16 +95,6 @@ export function sentError(error: unknown): SentError {
 export function receivedError({ code, message, damagedRow }: SentError): Error {
   if (code === undefined) return new Error(message);
   return new PercolatorError(code as ErrorCode, message, { damagedRow });
-}
-
-/**
- * Milliseconds on a clock that all processes of a machine share, unlike the one of `base/clock.ts`;
- * except that for those of another container it may count from another moment (`Greeting.clockMs`).
- * It stands still while the machine is suspended. It serves deadlines alone: the owner refuses what
- * comes too late, and a client gives up what gets no answer.
- */
-export function sharedClockMs(): number {
-  return Number(hrtime.bigint() / 1_000_000n);
 }
 
 /** Replaces the value of a cell: by its place, or by its bytes. */

@@ -1,7 +1,7 @@
 /**
  * The owner of a folder serves its store to the other processes that have it open.
  *
- *     request ─▶ too late? refused │ else the store's own method, in the order received ─▶ answer
+ *     request ─▶ too late? not taken │ else the store's own method, in the order received ─▶ answer
  *
  * Why may a request be too late? This process may have been stopped for an hour with requests in
  * its socket. Their callers have given up, and what would have stopped an old prewrite may have
@@ -35,7 +35,6 @@ import {
   PROTOCOL,
   type Request,
   sentError,
-  sharedClockMs,
 } from './messages.ts';
 import { isReachable, listenIn } from './socket-place.ts';
 
@@ -68,7 +67,7 @@ export class Service {
   async start(): Promise<void> {
     this.#listening = this.#listen();
     await this.#listening;
-    this.#store.onChange?.(() => this.#changed());
+    this.#store.onChange?.((tables) => this.#changed(tables));
   }
 
   /** From now on, no mutation is taken that was sent before. */
@@ -106,8 +105,8 @@ export class Service {
     socket.unref().once('close', () => this.#clients.delete(client));
   }
 
-  #changed(): void {
-    for (const client of this.#clients) client.changed();
+  #changed(tables: ReadonlySet<string> | undefined): void {
+    for (const client of this.#clients) client.changed(tables);
   }
 }
 
@@ -125,7 +124,8 @@ class Client {
   readonly #writer = new FrameWriter();
   #isWriting = false;
   #isListening = false;
-  #isChanged = false;
+  /** What the next frame says of changes: the tables, or any. */
+  #changed: Set<string> | 'any' | undefined;
   /** Reads taken and not yet answered. */
   #reading = 0;
   /** Those that have not begun, in the order received. */
@@ -139,7 +139,7 @@ class Client {
   constructor(socket: Socket, store: Bigtable, greeting: Omit<Greeting, 'clockMs'>) {
     this.#socket = socket;
     this.#store = store;
-    this.#writer.add({ ...greeting, clockMs: sharedClockMs() });
+    this.#writer.add({ ...greeting, clockMs: clockMs() });
     this.#write();
     socket.on('data', (chunk) => {
       try {
@@ -159,12 +159,11 @@ class Client {
     socket.on('error', () => socket.destroy()); // The other process has died.
   }
 
-  changed(): void {
+  changed(tables: ReadonlySet<string> | undefined): void {
     // A client that does not read, such as a stopped one, must not fill the owner's memory.
-    const isTold = this.#isChanged || !this.#isListening;
-    if (isTold || this.#socket.writableNeedDrain) return;
-    this.#isChanged = true;
-    this.#writer.add(['changed']);
+    if (!this.#isListening || this.#socket.writableNeedDrain) return;
+    if (tables === undefined || this.#changed === 'any') this.#changed = 'any';
+    else this.#changed = (this.#changed ?? new Set()).union(tables);
     this.#write();
   }
 
@@ -196,8 +195,9 @@ class Client {
 
   #take(frame: Frame, [id, method, deadlineMs, sent]: Request): void {
     const given = frame.given(method, sent);
-    if (sharedClockMs() > deadlineMs) {
-      this.#refuse(id, tooLate());
+    if (clockMs() > deadlineMs) {
+      this.#writer.add([id, null, 'late', clockMs()]);
+      this.#write();
       return;
     }
     if (this.#isFenced && MUTATIONS.has(method)) {
@@ -302,9 +302,16 @@ class Client {
     this.#isWriting = true;
     void systemClock.yield().then(() => {
       this.#isWriting = false;
-      this.#isChanged = false;
+      this.#sayChanged();
       if (!this.#socket.destroyed) this.#writeFrame();
     });
+  }
+
+  #sayChanged(): void {
+    const changed = this.#changed;
+    this.#changed = undefined;
+    if (changed === undefined) return;
+    this.#writer.add(['changed', changed === 'any' ? null : [...changed]]);
   }
 
   #writeFrame(): void {
@@ -320,8 +327,7 @@ function notTaken(): PercolatorError {
   return new PercolatorError('STORE_CLOSED', 'the embedded store was closed');
 }
 
-function tooLate(): PercolatorError {
-  const message =
-    'the process that owns the store took the request after its deadline; nothing was applied';
-  return new PercolatorError('STORE_UNAVAILABLE', message);
+/** In whole milliseconds, none of which has yet to end. */
+function clockMs(): number {
+  return Math.floor(systemClock.monotonicMs());
 }

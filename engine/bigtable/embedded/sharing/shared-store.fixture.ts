@@ -1,12 +1,12 @@
 /** What the tests of shared stores have in common. */
-import type { PercolatorError } from '../../../base/index.ts';
+import { type PercolatorError, systemClock } from '../../../base/index.ts';
 import { openWithTable, setRow } from '../../../testing/small-rows.ts';
 import { temporaryFolder } from '../../../testing/temporary-folder.ts';
 import type { CellFilter, ConditionalRowMutation } from '../../bigtable.ts';
 import { folderDisk } from '../disk.ts';
 import { storeIn } from '../folder.ts';
 import { recover } from '../recovery.ts';
-import { type Greeting, PROTOCOL, sharedClockMs } from './messages.ts';
+import { type Greeting, PROTOCOL } from './messages.ts';
 
 export const FILTERS: readonly CellFilter[] = [{ family: 'data' }, { family: 'lock' }];
 /** Times of a client that soon gives up. */
@@ -34,5 +34,11 @@ export function greetingOf(folder: string): Greeting {
   const { store, files } = recover(disk).log;
   for (const { file } of files.values()) file.close();
   disk.close();
-  return { protocol: PROTOCOL, fsync: true, process: 99, store, clockMs: sharedClockMs() };
+  return {
+    protocol: PROTOCOL,
+    fsync: true,
+    process: 99,
+    store,
+    clockMs: Math.floor(systemClock.monotonicMs()),
+  };
 }

@@ -14,9 +14,8 @@ import { openEmbedded } from '../index.ts';
 import { openPatiently } from '../open-embedded.ts';
 import { temporaryFolder } from '../../../testing/temporary-folder.ts';
 import { openWithTable, setRow } from '../../../testing/small-rows.ts';
-import { Connection } from './connection.ts';
+import { Connection, ownerOf } from './connection.ts';
 import { OtherProcess } from './other-process.fixture.ts';
-import { ownerOf } from './owner-of.ts';
 import { Service } from './service.ts';
 import { codeOf, FILTERS, IMPATIENT, lockRow, newStore, PATIENT } from './shared-store.fixture.ts';
 

@@ -11,7 +11,7 @@ import { systemClock } from '../../../base/index.ts';
 import { openWithTable, setRow } from '../../../testing/small-rows.ts';
 import { temporaryFolder } from '../../../testing/temporary-folder.ts';
 import { storeIn } from '../folder.ts';
-import { type Answer, type Frame, FrameReader, FrameWriter, sharedClockMs } from './messages.ts';
+import { type Answer, type Frame, FrameReader, FrameWriter } from './messages.ts';
 import { OtherProcess } from './other-process.fixture.ts';
 import { FILTERS } from './shared-store.fixture.ts';
 import { socketOf } from './socket-place.ts';
@@ -85,7 +85,7 @@ class SlowClient {
     const writer = new FrameWriter();
     this.#asked += rows.length;
     for (const [id, row] of rows.entries()) {
-      writer.addRequest([id, 'readRow', sharedClockMs() + 60_000, ['t', row, FILTERS]]);
+      writer.addRequest([id, 'readRow', systemClock.monotonicMs() + 60_000, ['t', row, FILTERS]]);
     }
     this.#socket.write(writer.take());
   }

@@ -25,7 +25,7 @@ import { openPatiently } from '../open-embedded.ts';
 import { temporaryFolder } from '../../../testing/temporary-folder.ts';
 import { openWithTable, setRow } from '../../../testing/small-rows.ts';
 import { OtherProcess } from './other-process.fixture.ts';
-import { ownerOf } from './owner-of.ts';
+import { ownerOf } from './connection.ts';
 import { listenIn, socketOf } from './socket-place.ts';
 
 const IMPATIENT = { attachMs: 300, requestMs: 300 };

@@ -4,7 +4,6 @@
  */
 import assert from 'node:assert/strict';
 import { createServer, type Server, type ServerOpts, type Socket } from 'node:net';
-import { hrtime } from 'node:process';
 import { test, type TestContext } from 'node:test';
 import { systemClock } from '../../../base/index.ts';
 import { setRow } from '../../../testing/small-rows.ts';
@@ -20,6 +19,7 @@ import {
   IMPATIENT,
   lockRow,
   newStore,
+  PATIENT,
 } from './shared-store.fixture.ts';
 import { listenIn } from './socket-place.ts';
 
@@ -159,17 +159,15 @@ test('P61: requests of one turn have one deadline, so none is late without those
       }
     });
   });
-  await using client = await openEmbedded({ folder, own: false });
-  const begun = hrtime.bigint();
-  let steps = 0n;
-  const clock = t.mock.method(hrtime, 'bigint', () => begun + 1_000_000n * steps++);
+  let steps = 0;
+  const nowMs = (): number => steps++;
+  await using client = await openPatiently({ folder, own: false }, { ...PATIENT, nowMs });
   const marks = client.mutateRows([setRow('r')]);
   await Promise.race([marks, Promise.resolve()]);
   const commit = client.checkAndMutateRow(lockRow('r', 'mine'));
   await systemClock.yield();
   const later = client.listTables();
   await assert.rejects(commit, { code: 'STORE_IN_DOUBT' });
-  clock.mock.restore();
   const [first = 0, second = 0, third = 0] = deadlines;
   assert.equal(first, second);
   assert.ok(third > second);
@@ -185,7 +183,7 @@ test('P61, P84: a client confirms a fence before all that it says in the same tu
   const heard = Promise.withResolvers<void>();
   await standIn(t, folder, (socket) => {
     socket.write(frameOf(greetingOf(folder)));
-    socket.once('data', () => socket.write(frameOf(['changed'], ['fenced'])));
+    socket.once('data', () => socket.write(frameOf(['changed', null], ['fenced'])));
     socket.on('data', (chunk) => {
       for (const { messages } of reader.add(chunk)) {
         frames.push(messages.map((message) => (message as Request).slice(0, 2)));

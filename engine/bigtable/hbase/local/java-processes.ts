@@ -24,6 +24,8 @@ export interface JavaProgram {
    * this process ends, and 5 in `end`.
    */
   readonly graceSeconds?: number | undefined;
+  /** A command that becomes the program, and says where it runs, such as `nsenter --net=...`. */
+  readonly enter?: readonly string[] | undefined;
 }
 
 export interface LocalProcess {
@@ -40,6 +42,8 @@ export interface JavaProcessesOptions {
   readonly cluster: string;
   readonly java: Java;
   readonly clock: Clock;
+  /** Of Java's command line, such as `-Dname=value`. */
+  readonly settings?: readonly string[] | undefined;
 }
 
 interface Running {
@@ -48,7 +52,7 @@ interface Running {
   readonly hasEnded: boolean;
 }
 
-const START_MS_MAX = 120_000;
+const START_MS_MAX = 600_000;
 /** HBase's own list, for Java's newer versions. */
 const OPENED = [
   'java.lang',
@@ -140,7 +144,7 @@ export class JavaProcesses implements AsyncDisposable {
   }
 
   /**
-   * Waits until `isReached`, for up to two minutes.
+   * Waits until `isReached`, for up to ten minutes, which a busy machine may need.
    * @param what is waited for, for the message: `the master answers`
    * @param name of the process whose log may say why it is not reached
    * @throws STORE_UNAVAILABLE if it is not reached in time, or a process has ended
@@ -182,11 +186,12 @@ export class JavaProcesses implements AsyncDisposable {
     if (!this.#isLogNamed) await rm(this.folder, { recursive: true, force: true });
   }
 
-  #launch({ name, heapMb, main, graceSeconds }: JavaProgram): GuardedProcess {
-    const { java } = this.#options;
+  #launch({ name, heapMb, main, graceSeconds, enter = [] }: JavaProgram): GuardedProcess {
+    const { java, settings: own = [] } = this.#options;
     const classpath = `${confOf(this.folder)}:${java.classpath}`;
     const temporary = `-Djava.io.tmpdir=${this.#temporary}`; // A process that is killed leaves some.
-    const command = [java.program, `-Xmx${heapMb}m`, temporary, ...JVM, '-cp', classpath, ...main];
+    const settings = [`-Xmx${heapMb}m`, temporary, ...own, ...JVM, '-cp', classpath];
+    const command = [...enter, java.program, ...settings, ...main];
     return startGuarded(command, { log: this.#logOf(name), graceSeconds });
   }
 

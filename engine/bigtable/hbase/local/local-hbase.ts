@@ -10,12 +10,22 @@
  */
 import { type Clock, PercolatorError, systemClock } from '../../../base/index.ts';
 import { openHBase } from '../open-hbase.ts';
-import { configure, findPorts, type Ports, type Shape } from './configuration.ts';
+import {
+  configure,
+  dataNodes,
+  findPorts,
+  LOOPBACK,
+  nameNodeProgram,
+  numbered,
+  type Place,
+  type Ports,
+  type Realm,
+  type Shape,
+  startNameNode,
+} from './configuration.ts';
+import type { Environment } from '../../guarded-process.ts';
 import { findJava } from './find-java.ts';
-import { dataNodes, nameNode, numbered, startNameNode } from './hdfs.ts';
 import { JavaProcesses, type JavaProgram, type LocalProcess } from './java-processes.ts';
-import { HOST } from './loopback.ts';
-import type { Environment } from './maven.ts';
 
 export interface LocalHBaseOptions {
   /** Where to look for the programs, as in `process.env`. */
@@ -28,6 +38,13 @@ export interface LocalHBaseOptions {
    * reads are not safe (servers.ts).
    */
   readonly sessionTimeoutMs?: number | undefined;
+  /**
+   * Where each process runs, by its name. Default: where this process does, on the loopback. With
+   * hosts of its own, HDFS gives a host that is silent up within seconds.
+   */
+  readonly placeOf?: ((name: string) => Place) | undefined;
+  /** Demands Kerberos. Only with 0 region servers. This process needs a ticket, too. */
+  readonly realm?: Realm | undefined;
   /** Is told what is started, where the logs are, and how much memory it may take. */
   readonly progress?: ((line: string) => void) | undefined;
   readonly clock?: Clock | undefined;
@@ -57,13 +74,25 @@ const DATA_NODES_MAX = 3;
 /** @throws STORE_UNAVAILABLE if Java or HBase is missing, or does not start; says why */
 export async function startHBase(options: LocalHBaseOptions): Promise<LocalHBase> {
   const { environment, regionServers = 3, progress = () => {}, clock = systemClock } = options;
+  const { realm } = options;
+  if (realm !== undefined && regionServers > 0) {
+    throw new PercolatorError('INVALID_ARGUMENT', 'an HBase with a realm has 0 region servers');
+  }
   const java = await findJava(environment, progress);
-  const processes = await JavaProcesses.prepare({ cluster: 'HBase', java, clock });
+  const processes = await JavaProcesses.prepare({
+    cluster: 'HBase',
+    java,
+    clock,
+    settings: realm && [`-Djava.security.krb5.conf=${realm.configuration}`],
+  });
   const sessionTimeoutMs = options.sessionTimeoutMs ?? 6000;
   const shape: Shape = {
+    placeOf: options.placeOf ?? (() => LOOPBACK),
+    isCut: options.placeOf !== undefined,
     regionServers,
     dataNodes: Math.min(DATA_NODES_MAX, regionServers),
     sessionTimeoutMs,
+    realm,
   };
   try {
     const ports = await findPorts(shape);
@@ -92,7 +121,8 @@ class Cluster implements LocalHBase {
     this.#ports = ports;
     this.#programs = programsOf(processes.folder, shape, ports);
     this.sessionTimeoutMs = shape.sessionTimeoutMs;
-    this.servers = [`${HOST}:${ports.master}`];
+    const { address } = shape.placeOf(shape.regionServers > 0 ? 'master' : 'hbase');
+    this.servers = [`${address}:${ports.master}`];
     this.logs = processes.logs;
   }
 
@@ -105,7 +135,10 @@ class Cluster implements LocalHBase {
     if (this.#shape.regionServers > 0) {
       await this.start('zookeeper');
       // A master that finds no NameNode gives up.
-      await startNameNode(this.#processes, this.#ports.nameNode);
+      await startNameNode(this.#processes, {
+        port: this.#ports.nameNode,
+        place: this.#shape.placeOf('name-node'),
+      });
     }
     for (const program of this.#programs) this.#processes.start(program);
     const decides = this.#shape.regionServers > 0 ? 'master' : 'hbase';
@@ -146,7 +179,11 @@ class Cluster implements LocalHBase {
 
   async #answers(): Promise<boolean> {
     try {
-      await using store = await openHBase({ servers: this.servers, timeoutMs: 1000 });
+      await using store = await openHBase({
+        servers: this.servers,
+        timeoutMs: 1000,
+        principal: this.#shape.realm?.principal,
+      });
       await store.listTables();
       return true;
     } catch {
@@ -157,18 +194,29 @@ class Cluster implements LocalHBase {
 
 function programsOf(folder: string, shape: Shape, ports: Ports): readonly JavaProgram[] {
   const hbase = 'org.apache.hadoop.hbase';
+  const { placeOf } = shape;
+  const placed = (program: JavaProgram): JavaProgram => ({
+    ...program,
+    enter: placeOf(program.name).enter,
+  });
   const master = [`${hbase}.master.HMaster`, 'start'];
-  if (shape.regionServers === 0) return [{ name: 'hbase', heapMb: 512, main: master }];
+  if (shape.regionServers === 0) return [placed({ name: 'hbase', heapMb: 512, main: master })];
   const regionServers = numbered('region-server', shape.regionServers).map((name, i) => {
-    const own = `hbase.regionserver.port=${ports.regionServers[i]}`;
-    const main = [`${hbase}.regionserver.HRegionServer`, '-D', own, 'start'];
+    const { address } = placeOf(name);
+    const own = [
+      `hbase.regionserver.port=${ports.regionServers[i]}`,
+      `hbase.regionserver.ipc.address=${address}`,
+      `hbase.unsafe.regionserver.hostname=${address}`,
+    ];
+    const settings = own.flatMap((setting) => ['-D', setting]);
+    const main = [`${hbase}.regionserver.HRegionServer`, ...settings, 'start'];
     return { name, heapMb: 768, main };
   });
   return [
     { name: 'zookeeper', heapMb: 128, main: [`${hbase}.zookeeper.HQuorumPeer`] },
-    nameNode(),
-    ...dataNodes(folder, shape.dataNodes),
+    nameNodeProgram(),
+    ...dataNodes(folder, shape.dataNodes, placeOf),
     { name: 'master', heapMb: 384, main: master },
     ...regionServers,
-  ];
+  ].map(placed);
 }

@@ -35,7 +35,7 @@ interface Source {
 
 /** The forms of a file; if the whole file is one vector or list, its elements. */
 export function* readForms(text: string, { file, isJson }: Source): Generator<NumberedForm> {
-  const reader = new Reader(text, isJson);
+  const reader = new EdnReader(text, isJson);
   let line = 1;
   // Skipped forms are read, too, and may be broken.
   const closing = naming(file, line, () => reader.openWhole());
@@ -59,7 +59,7 @@ const JSON_TOKEN = /[^\s,[\]{}()":]+/y;
 const WHITE = /[\s,]+|;[^\n]*/y;
 const JSON_WHITE = /[\s,:]+/y;
 
-class Reader {
+class EdnReader {
   readonly #text: string;
   readonly #isJson: boolean;
   #at = 0;

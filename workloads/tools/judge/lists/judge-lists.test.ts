@@ -15,7 +15,7 @@ import {
 } from '../../../verification/judges/index.ts';
 import { temporaryFolder } from '#engine/testing';
 import { type FileOptions, judgeFile, type Model } from '../judge-file.ts';
-import type { Verdict } from '../verdict.ts';
+import type { HistoryVerdict } from '../verdict.ts';
 import { type Form, readForms } from './edn-reader.ts';
 
 const FIXTURES = path.join(import.meta.dirname, '../fixtures');
@@ -25,7 +25,7 @@ async function judge(
   name: string,
   text: string,
   model: Model = 'snapshot-isolation',
-): Promise<Verdict> {
+): Promise<HistoryVerdict> {
   const file = path.join(folder, name);
   writeFileSync(file, text);
   const { signal } = new AbortController();
@@ -64,7 +64,7 @@ function asJson(edn: string): readonly string[] {
 
 /**
  * Transactions that read the current list or, sometimes, an old one. Some fail, and some of the
- * failed appends are read all the same.
+ * failed appends are still read.
  */
 function randomLists(random: Random): readonly ListTransaction[] {
   const lists: Record<string, number[]> = { a: [], b: [], c: [] };
@@ -117,12 +117,12 @@ describe('a history of list append', () => {
       const edn = readFileSync(path.join(FIXTURES, name), 'utf8');
       const json = asJson(edn);
       const { stories, allowed } = await judge('h.edn', edn);
-      const told = (verdict: Verdict): unknown =>
+      const told = (verdict: HistoryVerdict): unknown =>
         [...verdict.stories, ...verdict.allowed].map(({ anomaly, transactions }) => [
           anomaly,
           transactions.map((one) => [one.name, one.lines]),
         ]);
-      const expected = told({ stories, allowed } as Verdict);
+      const expected = told({ stories, allowed } as HistoryVerdict);
       for (const [file, text] of [
         ['h.edn', `[${edn.trimEnd()}]`],
         ['h.edn', edn.replaceAll('{:index', '#jepsen.history.Op{:index')],

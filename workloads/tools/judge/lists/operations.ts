@@ -7,7 +7,7 @@
  * As in Jepsen: a process runs one transaction at a time; `info` leaves the outcome open; the order
  * of the file is the order of time; operations of processes without a number (the nemesis) are not
  * transactions. An end without an invocation counts as both, also one without a process: a file of
- * ends alone need not name any. With invocations it must, or an end would not find its own.
+ * ends alone can do without. With invocations it must, or an end would not find its own.
  */
 import type {
   Element,

@@ -4,28 +4,36 @@
  *
  *   1. For each transaction, as its line is read (`Collector.add`): operations become reads of the
  *      snapshot and the last write to each key. Reads of own writes are judged here, at once.
- *   2. Timestamps become positions (positions.ts).
- *   3. Scans become reads (scans.ts).
+ *   2. Timestamps become positions (unknown.ts).
+ *   3. Scans become reads.
  *   4. Unknown outcomes are decided by the reads that saw them (unknown.ts).
  *   5. The versions of each key are those that committed transactions wrote. The judge calls them
  *      records; a store judged from outside shows none, so they follow from the clients' reports.
  *
  * If reads tell versions instead of values, the value is the version: `v` and the commit timestamp.
  */
-import type { History, HistoricRecord, HistoricValue } from '../../../verification/judges/index.ts';
+import type { HistoricRecord, HistoricValue, History } from '../../../verification/judges/index.ts';
 import { BadLineError } from '../lines.ts';
-import { type Cell, Cells, compareKeys, isInside, type Key } from './cells.ts';
-import { type Draft, isWriter, locksOnly, type OwnContradiction } from './draft.ts';
-import { type Positions, positionsOf } from './positions.ts';
-import { addMissed, type PendingScan } from './scans.ts';
+import {
+  type CellName,
+  CellNames,
+  compareKeys,
+  type Draft,
+  isInside,
+  isWriter,
+  type Key,
+  type KeyRange,
+  locksOnly,
+  type OwnContradiction,
+} from './cells.ts';
 import type {
-  Operation,
+  ParsedOperation,
   RawTimestamp,
-  Scan,
   ReadResult,
+  ParsedScan,
   TimestampedTransaction,
 } from './transaction.ts';
-import { type DecidedOutcomes, decideUnknown } from './unknown.ts';
+import { type DecidedOutcomes, decideUnknown, type Positions, positionsOf } from './unknown.ts';
 
 export interface CollectedHistory extends DecidedOutcomes {
   /** Its timestamps are positions. */
@@ -37,7 +45,7 @@ export interface CollectedHistory extends DecidedOutcomes {
 const OUTCOMES = { ok: 'committed', fail: 'failed', info: 'unknown' } as const;
 
 export class Collector {
-  readonly cells: Cells = new Cells();
+  readonly cells: CellNames = new CellNames();
   readonly drafts: Draft[] = [];
   /** The line of each transaction. */
   readonly lines: number[] = [];
@@ -52,7 +60,7 @@ export class Collector {
   readonly #ownWritesSeen: boolean;
   readonly #processes = new Map<string, string>();
   /** For the transaction being added: the index of each cell in its writes. */
-  readonly #written = new Map<Cell, number>();
+  readonly #written = new Map<CellName, number>();
   readonly #scans: PendingScan[] = [];
   readonly #own: OwnContradiction[] = [];
   /** Whether reads tell values or versions; undefined before the first one that found something. */
@@ -114,11 +122,11 @@ export class Collector {
       if (!strict || draft.outcome !== 'committed') draft.endedAt = undefined;
     }
     const records = recordsOf(drafts, decided.commits);
-    const history = { transactions: drafts, records, markers: [] };
+    const history = { transactions: drafts, records, rollbacks: [] };
     return { ...decided, history, positions, own: [...this.#own, ...missed] };
   }
 
-  #addOperation(operation: Operation, to: TransactionInProgress): void {
+  #addOperation(operation: ParsedOperation, to: TransactionInProgress): void {
     switch (operation.kind) {
       case 'read':
         this.#addRead(operation.key, operation.seen, to);
@@ -172,9 +180,9 @@ export class Collector {
     }
   }
 
-  #addScan({ from, to, limit, rows }: Scan, adding: TransactionInProgress): void {
+  #addScan({ from, to, limit, rows }: ParsedScan, adding: TransactionInProgress): void {
     const { index: transaction, draft, written } = adding;
-    const returned = new Set<Cell>();
+    const returned = new Set<CellName>();
     let through: Key | undefined;
     for (const { key, seen } of rows) {
       if (!isInside({ from, to }, key)) {
@@ -192,7 +200,7 @@ export class Collector {
       this.#addRead(key, seen, adding);
     }
     const isCut = limit !== undefined && rows.length >= limit;
-    const own = new Map<Cell, string | undefined>();
+    const own = new Map<CellName, string | undefined>();
     if (this.#ownWritesSeen) {
       for (const [cell, i] of written) own.set(cell, draft.writes[i]?.value);
     }
@@ -219,7 +227,7 @@ export class Collector {
   }
 
   /** Whether a scan of the transaction went over the cell. */
-  isScanned(transaction: number, cell: Cell): boolean {
+  isScanned(transaction: number, cell: CellName): boolean {
     const key = JSON.parse(cell) as Key;
     return this.#scans.some(
       ({ transaction: scanner, range }) => scanner === transaction && isInside(range, key),
@@ -238,7 +246,7 @@ interface TransactionInProgress {
   readonly line: number;
   readonly draft: Draft;
   /** The index of each cell in its writes. */
-  readonly written: Map<Cell, number>;
+  readonly written: Map<CellName, number>;
 }
 
 const NONE: never[] = [];
@@ -277,4 +285,44 @@ function recordsOf(drafts: readonly Draft[], commits: Float64Array): readonly Hi
     }
   }
   return records;
+}
+
+/*
+ * Converts scans to reads. The rows that a scan returned are reads of those keys; every other key
+ * of its range that occurs anywhere in the history is a read as absent. So the judge of reads finds
+ * rows that a scan has missed (phantoms), without knowing scans.
+ */
+
+interface PendingScan {
+  /** The index of its transaction. */
+  readonly transaction: number;
+  readonly range: KeyRange;
+  readonly returned: ReadonlySet<CellName>;
+  /** Writes of the transaction before the scan. */
+  readonly own: ReadonlyMap<CellName, string | undefined>;
+}
+
+/**
+ * Adds the reads of the keys that the scans did not return.
+ * @returns own writes that they should have returned
+ */
+function addMissed(
+  scans: readonly PendingScan[],
+  drafts: readonly Draft[],
+  cells: CellNames,
+): readonly OwnContradiction[] {
+  const contradictions: OwnContradiction[] = [];
+  for (const { transaction, range, returned, own } of scans) {
+    for (const cell of cells.between(range)) {
+      if (returned.has(cell)) continue;
+      if (!own.has(cell)) {
+        drafts[transaction]?.reads.push({ cell, value: undefined });
+      } else if (own.get(cell) !== undefined) {
+        const claim = 'own write not read';
+        const before = { cell, value: own.get(cell) };
+        contradictions.push({ claim, transaction, cell, value: undefined, before });
+      }
+    }
+  }
+  return contradictions;
 }

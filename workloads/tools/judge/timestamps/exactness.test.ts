@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createRandom, type Random } from '#engine/base';
-import { shuffled } from '../../../harness/shuffled.ts';
+import { shuffled } from '../../../harness/chance.ts';
 import { judgeSnapshotIsolation } from '../../../verification/judges/index.ts';
 import { Collector } from './collect.ts';
 import { WithoutEqualSnapshots } from './judge-timestamps.ts';

@@ -9,7 +9,7 @@ import { describe, test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
 import { judgeFile, type Model } from '../judge-file.ts';
 import { MISTAKES, timestampHistory } from '../store.fixture.ts';
-import type { Verdict } from '../verdict.ts';
+import type { HistoryVerdict } from '../verdict.ts';
 
 const folder = temporaryFolder();
 let files = 0;
@@ -20,14 +20,14 @@ async function judge(
     model = 'snapshot-isolation',
     ownWritesSeen = true,
   }: { model?: Model; ownWritesSeen?: boolean } = {},
-): Promise<Verdict> {
+): Promise<HistoryVerdict> {
   const file = path.join(folder, `${files++}.jsonl`);
   writeFileSync(file, `${lines.join('\n')}\n`);
   const { signal } = new AbortController();
   return judgeFile(file, { model, ownWritesSeen, keepMax: 1000, onProgress: () => {}, signal });
 }
 
-function anomalies({ stories }: Verdict): readonly string[] {
+function anomalies({ stories }: HistoryVerdict): readonly string[] {
   return [...new Set(stories.map(({ anomaly }) => anomaly))];
 }
 

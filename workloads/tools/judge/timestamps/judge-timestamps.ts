@@ -9,17 +9,17 @@
  *   3. Tell the stories of the findings.
  */
 import {
-  Findings,
+  JudgeFindings,
   judgeSnapshotIsolation,
   type TimestampProof,
 } from '../../../verification/judges/index.ts';
 import { UsageError } from '#results';
 import type { Story, StoryTransaction } from '../anomalies.ts';
 import { forEachLine } from '../lines.ts';
-import type { JudgeOptions, Verdict } from '../verdict.ts';
+import type { JudgeOptions, HistoryVerdict } from '../verdict.ts';
 import { OverlapCounter } from '../overlap.ts';
 import { type CollectedHistory, Collector } from './collect.ts';
-import { type Draft, locksOnly } from './draft.ts';
+import { type Draft, locksOnly } from './cells.ts';
 import { KnownHistory, shown } from './known-history.ts';
 import { ownPlot, type Plot, plotOf } from './plots.ts';
 import { parseTransaction, type TimestampedTransaction } from './transaction.ts';
@@ -28,7 +28,10 @@ import { firstAbove } from './unknown.ts';
 /** The maximum number of different operations that a story tells of a transaction. */
 const DID_MAX = 8;
 
-export async function judgeTimestamps(file: string, options: JudgeOptions): Promise<Verdict> {
+export async function judgeTimestamps(
+  file: string,
+  options: JudgeOptions,
+): Promise<HistoryVerdict> {
   const { strict, ownWritesSeen, keepMax } = options;
   const collector = new Collector({ ownWritesSeen });
   const times = new Times();
@@ -101,7 +104,7 @@ function refuseIncomplete(
  * Leaves out real-time findings about two snapshots without a commit between them: they are the
  * same snapshot. This project's oracle never goes backwards, but other stores' read timestamps may.
  */
-export class WithoutEqualSnapshots extends Findings<TimestampProof> {
+export class WithoutEqualSnapshots extends JudgeFindings<TimestampProof> {
   readonly #collected: CollectedHistory;
   /** By start position: the newest commit that the transaction made, or has in its snapshot. */
   #newest: Float64Array | undefined;
@@ -169,7 +172,7 @@ function overlapsOf(
 function storiesOf(
   collector: Collector,
   collected: CollectedHistory,
-  findings: Findings<TimestampProof>,
+  findings: JudgeFindings<TimestampProof>,
 ): readonly Story[] {
   const { own, positions } = collected;
   if (findings.kept.length + own.length === 0) return [];

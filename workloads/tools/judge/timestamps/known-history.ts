@@ -4,9 +4,8 @@
  * the stories.
  */
 import type { HistoricValue } from '../../../verification/judges/index.ts';
-import type { Cell } from './cells.ts';
+import type { CellName, Draft } from './cells.ts';
 import type { CollectedHistory, Collector } from './collect.ts';
-import type { Draft } from './draft.ts';
 
 export interface KnownVersion {
   /** The index of the transaction that wrote it. */
@@ -22,7 +21,7 @@ export class KnownHistory {
   /** The index of a transaction, by the position of its start. */
   readonly #indexes: Int32Array;
   /** In commit order. */
-  readonly #versions = new Map<Cell, KnownVersion[]>();
+  readonly #versions = new Map<CellName, KnownVersion[]>();
   /** By cell and value: the failed transaction that wrote it. */
   readonly #failed = new Map<string, number>();
 
@@ -92,12 +91,12 @@ export class KnownHistory {
   }
 
   /** The version of `cell` that a snapshot at `position` contains. */
-  visible(cell: Cell, position: number): KnownVersion | undefined {
+  visible(cell: CellName, position: number): KnownVersion | undefined {
     return this.#versions.get(cell)?.findLast(({ commit }) => commit <= position);
   }
 
   /** The first deletion that left `cell` without a value at some time after `position`. */
-  deletionAfter(cell: Cell, position: number): KnownVersion | undefined {
+  deletionAfter(cell: CellName, position: number): KnownVersion | undefined {
     const versions = this.#versions.get(cell) ?? [];
     return versions.find(
       ({ value }, i) => value === undefined && (versions[i + 1]?.commit ?? Infinity) > position,
@@ -120,7 +119,7 @@ export class KnownHistory {
   }
 
   /** Whether a scan read or missed the cell. */
-  isOfScan(index: number, cell: Cell): boolean {
+  isOfScan(index: number, cell: CellName): boolean {
     return this.#collector.isScanned(index, cell);
   }
 }

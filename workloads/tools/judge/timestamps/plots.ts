@@ -9,15 +9,14 @@
  */
 import type { HistoricValue, TimestampProof } from '../../../verification/judges/index.ts';
 import type { AnomalyName } from '../anomalies.ts';
-import type { Cell } from './cells.ts';
-import { OWN, type OwnContradiction } from './draft.ts';
+import { type CellName, OWN, type OwnContradiction } from './cells.ts';
 import { type KnownHistory, type KnownVersion, shown, shownValue } from './known-history.ts';
 
 /** A story without the texts of its transactions. */
 export interface Plot {
   readonly anomaly: AnomalyName;
   /** The keys involved. */
-  readonly cells: readonly Cell[];
+  readonly cells: readonly CellName[];
   /** Indexes of the transactions. */
   readonly transactions: readonly number[];
   readonly why: readonly string[];
@@ -242,7 +241,7 @@ function neverWritten(reader: number, read: HistoricValue, history: KnownHistory
 /** @param writers the first committer comes first */
 function overlappingWriters(
   [first, second]: readonly [number, number],
-  cell: Cell,
+  cell: CellName,
   history: KnownHistory,
 ): Plot {
   const [one, other] = [first, second].map((i) => history.name(i));
@@ -295,7 +294,7 @@ function staleSnapshot([before, after]: readonly [number, number], history: Know
   };
 }
 
-function commitBeforeStart(writer: number, cell: Cell, history: KnownHistory): Plot {
+function commitBeforeStart(writer: number, cell: CellName, history: KnownHistory): Plot {
   const what = `${history.name(writer)} began at ${history.start(writer)} and committed${history.whenCommitted(writer)}.`;
   const rule = 'A commit timestamp must be above the start timestamp.';
   return {

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { BadLineError } from '../lines.ts';
-import { type Operation, parseTransaction } from './transaction.ts';
+import { type ParsedOperation, parseTransaction } from './transaction.ts';
 
-function operationOf(operation: string): Operation | undefined {
+function operationOf(operation: string): ParsedOperation | undefined {
   return parseTransaction(`{"start":1,"outcome":"ok","ops":[${operation}]}`).operations[0];
 }
 

@@ -22,7 +22,7 @@ export interface TimestampedTransaction {
   /** Real time, of one clock and any unit. */
   readonly begin: number | undefined;
   readonly end: number | undefined;
-  readonly operations: readonly Operation[];
+  readonly operations: readonly ParsedOperation[];
 }
 
 /** The result of a read: a value, as JSON, or the version. */
@@ -35,15 +35,15 @@ export type ReadResult =
    */
   | { readonly version: RawTimestamp | 'own' | null; readonly value?: undefined };
 
-export type Operation =
+export type ParsedOperation =
   | { readonly kind: 'read'; readonly key: Key; readonly seen: ReadResult }
   /** The value is undefined only if reads tell versions. */
   | { readonly kind: 'write'; readonly key: Key; readonly value: string | undefined }
   | { readonly kind: 'delete'; readonly key: Key }
   | { readonly kind: 'lock'; readonly key: Key }
-  | Scan;
+  | ParsedScan;
 
-export interface Scan {
+export interface ParsedScan {
   readonly kind: 'scan';
   /** Included; undefined: from the first key. */
   readonly from: Key | undefined;
@@ -161,7 +161,7 @@ function wholeOf(source: string): bigint | undefined {
   return /^0+$/.test(digits.slice(zeros)) ? BigInt(digits.slice(0, zeros)) : undefined;
 }
 
-function operationOf(given: unknown): Operation {
+function operationOf(given: unknown): ParsedOperation {
   const [kind] = isFields(given) ? Object.keys(KINDS).filter((name) => name in given) : [];
   const read = kind === undefined ? undefined : KINDS[kind];
   if (read !== undefined && isFields(given)) return read(given);
@@ -171,7 +171,7 @@ function operationOf(given: unknown): Operation {
   );
 }
 
-const KINDS: Readonly<Record<string, (fields: Fields) => Operation>> = {
+const KINDS: Readonly<Record<string, (fields: Fields) => ParsedOperation>> = {
   read(given) {
     const fields = fieldsOf(given, 'a read', ['read', 'value', 'version']);
     return { kind: 'read', key: keyOf(fields['read'], '"read"'), seen: seenOf(fields, 'a read') };

@@ -20,9 +20,8 @@
  * transaction wrote to the key, of nothing if it deleted the key, or, on a key that it wrote, of a
  * version that no line of the file gives. They are skipped and counted.
  */
-import type { Cell } from './cells.ts';
-import { type Draft, isWriter } from './draft.ts';
-import type { Positions } from './positions.ts';
+import { type CellName, type Draft, isWriter } from './cells.ts';
+import type { RawTimestamp } from './transaction.ts';
 
 export interface DecidedOutcomes {
   /**
@@ -74,7 +73,7 @@ export function decideUnknown(drafts: readonly Draft[], given: DecideOptions): D
 const SEVERAL = -1;
 /** Written by a transaction whose commit timestamp is known. */
 const KNOWN = -2;
-type Writers = Map<Cell, Map<string | undefined, number>>;
+type Writers = Map<CellName, Map<string | undefined, number>>;
 
 /**
  * By transaction: the position of the first reader that saw it, and the time when the first of its
@@ -146,7 +145,7 @@ class Bounds {
   readonly #drafts: readonly Draft[];
   readonly #starts: Float64Array;
   /** By key: the starts of its committed writers, in order. */
-  readonly #writers = new Map<Cell, number[]>();
+  readonly #writers = new Map<CellName, number[]>();
   /**
    * If real time counts: the beginnings of the transactions in order, and the least start from each
    * on.
@@ -232,7 +231,7 @@ class Bounds {
   }
 }
 
-function cellsOf(draft: Draft | undefined): readonly Cell[] {
+function cellsOf(draft: Draft | undefined): readonly CellName[] {
   if (draft === undefined) return [];
   return [...draft.writes.map(({ cell }) => cell), ...draft.locks];
 }
@@ -247,4 +246,76 @@ export function firstAbove(sorted: ArrayLike<number>, limit: number): number {
     else high = middle;
   }
   return low;
+}
+
+/*
+ * Replaces timestamps by positions: the whole numbers 1, 2, ... in the order of the timestamps.
+ *
+ * The judge of snapshot isolation takes unique numbers as timestamps. Those of a foreign store may
+ * be larger than 2^53, and may be shared: FoundationDB gives one read version to many transactions,
+ * and one commit version to a batch. The order of equal timestamps is chosen so that no correct
+ * history becomes a violation:
+ *
+ *   1. A commit comes before a start: a snapshot contains what is committed at its timestamp.
+ *   2. Of two starts, that of the transaction that began first comes first, to respect real time.
+ */
+
+export interface Positions {
+  /** The position of the start of each transaction. */
+  readonly starts: Float64Array;
+  /** The position of its commit; 0 if it has no commit timestamp. */
+  readonly commits: Float64Array;
+  /** The largest position. */
+  readonly last: number;
+}
+
+/** @param begins real times, which may be missing */
+export function positionsOf(
+  starts: readonly RawTimestamp[],
+  commits: readonly (RawTimestamp | undefined)[],
+  begins: (index: number) => number | undefined,
+): Positions {
+  const count = starts.length;
+  // Event i is the commit of transaction i, and event count + i is its start.
+  const times = asNumbers([...commits, ...starts]);
+  const events = new Uint32Array(2 * count).map((_, event) => event);
+  const order = events.filter((event) => event >= count || commits[event] !== undefined);
+  const beginOf = (event: number): number =>
+    event < count ? -Infinity : (begins(event - count) ?? 0);
+  order.sort((a, b) => {
+    const earlier = (times[a] ?? 0) - (times[b] ?? 0);
+    if (earlier !== 0) return earlier;
+    const [one, other] = [beginOf(a), beginOf(b)];
+    return one < other ? -1 : Number(one > other);
+  });
+  const positions = new Float64Array(2 * count);
+  order.forEach((event, i) => (positions[event] = i + 1));
+  return {
+    commits: positions.subarray(0, count),
+    starts: positions.subarray(count),
+    last: order.length,
+  };
+}
+
+/**
+ * Numbers in the same order: the distance from the smallest timestamp or, if that is too large for
+ * a double, the rank.
+ */
+function asNumbers(timestamps: readonly (RawTimestamp | undefined)[]): Float64Array {
+  let smallest: RawTimestamp = Infinity;
+  let largest: RawTimestamp = 0;
+  for (const timestamp of timestamps) {
+    if (timestamp === undefined) continue;
+    if (timestamp < smallest) smallest = timestamp;
+    if (timestamp > largest) largest = timestamp;
+  }
+  if (largest <= Number.MAX_SAFE_INTEGER) return Float64Array.from(timestamps, Number);
+  const base = BigInt(smallest);
+  if (BigInt(largest) - base <= Number.MAX_SAFE_INTEGER) {
+    return Float64Array.from(timestamps, (one = base) => Number(BigInt(one) - base));
+  }
+  const distinct = [...new Set(timestamps.filter((one) => one !== undefined))];
+  distinct.sort((a, b) => (a < b ? -1 : 1));
+  const ranks = new Map(distinct.map((timestamp, rank) => [timestamp, rank]));
+  return Float64Array.from(timestamps, (one) => (one === undefined ? 0 : (ranks.get(one) ?? 0)));
 }

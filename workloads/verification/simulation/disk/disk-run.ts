@@ -14,6 +14,7 @@
  */
 import {
   createRandom,
+  hasCode,
   type PercolatorError,
   type Random,
   systemClock,
@@ -44,7 +45,6 @@ import {
   TABLE,
   textOf,
 } from './disk-truth.ts';
-import { FullDisk, type FullDiskCounts, RESERVE_BYTES } from './full-disk.ts';
 
 export interface DiskKnobs {
   /** The disk refuses about one in this many operations, in the middle of the run. 0: none. */
@@ -354,4 +354,98 @@ function rowsOf({ rows }: Sent): string {
 /** Waits until nothing is written in the background any more. */
 async function untilIdle(): Promise<void> {
   for (let i = 0; i < 50; i++) await systemClock.yield();
+}
+
+/*
+ * A disk that is full for some turns of a run, and the judge of what the store does then (P78):
+ *
+ *     what readers wait for        is applied, as long as the room kept for it can last
+ *     reads, and openings          go on
+ *     anything else                may be refused; the run knows what it was told
+ */
+
+/** Room for all that readers wait for in these turns, and for what each opening writes again. */
+const RESERVE_BYTES: number = 2 ** 15;
+const FULL_TURNS = 12;
+/** What still fits, at most: so the disk is full in the middle of a group, or before it. */
+const ROOM_BYTES_MAX = 3_000;
+/** A table of its own: it is no part of what the run knows of the rows. */
+const FULL_TABLE = 'essential';
+const ROW = 'range';
+const [FAMILY = ''] = FAMILIES;
+const CELL = { family: FAMILY, qualifier: '', timestamp: 1 };
+
+export interface FullDiskCounts {
+  /** While the disk was full: what readers waited for and got, other calls refused, openings. */
+  essential: number;
+  refusedFull: number;
+  openedFull: number;
+}
+
+class FullDisk {
+  readonly #disk: SimulatedDisk;
+  readonly #random: Random;
+  readonly #counts: FullDiskCounts;
+  readonly #from: number;
+  /** The last value that was acknowledged. */
+  #value = 0;
+
+  constructor(disk: SimulatedDisk, random: Random, counts: FullDiskCounts) {
+    this.#disk = disk;
+    this.#random = random;
+    this.#counts = counts;
+    this.#from = random.integer(10, 45);
+  }
+
+  async begin(store: Bigtable): Promise<void> {
+    await store.createTable(FULL_TABLE, { families: FAMILIES });
+  }
+
+  get isFull(): boolean {
+    return this.#disk.roomBytes < Infinity;
+  }
+
+  /** Fills the disk, or makes room again. */
+  turn(turn: number): void {
+    if (turn === this.#from) {
+      const used = [...this.#disk.files().values()].reduce((sum, { length }) => sum + length, 0);
+      this.#disk.roomBytes = used + this.#random.integer(0, ROOM_BYTES_MAX);
+    }
+    if (turn === this.#from + FULL_TURNS) this.#disk.roomBytes = Infinity;
+  }
+
+  /** What readers need, next to what the run has sent and not awaited. Never in doubt. */
+  async step(store: Bigtable): Promise<void> {
+    if (!this.isFull) return;
+    const value = Buffer.from(String(this.#value + 1));
+    const row = { table: FULL_TABLE, row: ROW, essential: true };
+    const mutations = [{ kind: 'set', ...CELL, value }] as const;
+    const conditional = { ...row, anyOf: [{ family: FAMILY, qualifier: 'never' }] };
+    const ways = [
+      () => store.mutateRows([{ ...row, mutations }]),
+      () => store.checkAndMutateRow({ ...conditional, ifNotFound: mutations }),
+    ];
+    try {
+      await inTime(this.#random.pick(ways)() as Promise<unknown>);
+      this.#value++;
+      this.#counts.essential++;
+    } catch (error) {
+      if (!hasCode(error, 'STORE_FULL') && !hasCode(error, 'STORE_UNAVAILABLE')) throw error;
+      claim(false, 'full disk: what readers wait for was refused', () => String(error));
+    }
+    await inTime(read(store));
+  }
+
+  /** The store was opened again. */
+  async opened(store: Bigtable): Promise<void> {
+    if (this.isFull) this.#counts.openedFull++;
+    const row = await store.readRow(FULL_TABLE, ROW, [{ family: FAMILY }]);
+    const found = Number(row === undefined ? 0 : Buffer.from(row.cells[0]?.value ?? []).toString());
+    claim(found === this.#value, 'full disk: lost', () => `${found} instead of ${this.#value}`);
+  }
+
+  /** A call of the run was refused. */
+  refused(): void {
+    if (this.isFull) this.#counts.refusedFull++;
+  }
 }

@@ -10,8 +10,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Clock, type Random, systemClock } from '../../../../engine/base/index.ts';
 import type { Bigtable, RowMutation } from '../../../../engine/bigtable/index.ts';
-import { openOnDisk } from '../../../../engine/bigtable/embedded/open-on-disk.ts';
-import { SIZES } from '../../../../engine/bigtable/embedded/sizes.ts';
+import { openOnDisk } from '../../../../engine/bigtable/embedded/open-embedded.ts';
+import { SIZES } from '../../../../engine/bigtable/embedded/log.ts';
 import { SimulatedDisk } from '../../../../engine/testing/simulated-disk.ts';
 
 export const TABLE = 't';
@@ -220,7 +220,7 @@ export function possibleStates({ contents, provisional, open: sent, inDoubt }: K
   return states;
 }
 
-/** Each value by its short form, kept because the same values are compared again and again. */
+/** Each value by its short form, kept because the same values are compared repeatedly. */
 const wholes = new Map<string, Buffer>();
 
 /** A value's number, which it repeats, and its length. */

@@ -19,7 +19,7 @@ import {
   systemClock,
 } from '../../../../engine/base/index.ts';
 import type { Bigtable, RowMutation } from '../../../../engine/bigtable/index.ts';
-import { TAKE_OVER_MS } from '../../../../engine/bigtable/embedded/ownership.ts';
+import { TAKE_OVER_MS } from '../../../../engine/bigtable/embedded/folder.ts';
 import {
   SimulatedDisk,
   type SimulatedDiskOptions,

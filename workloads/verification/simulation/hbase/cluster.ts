@@ -7,26 +7,28 @@
  *     pause                a server stands still. If its session ends meanwhile, its regions are
  *                          opened elsewhere; it goes on, answers with what it had, notices that it
  *                          is dead, and comes back as a new process at the same address
+ *     cutOff               a server is cut off from ZooKeeper and the master, and from no client. Its
+ *                          regions are opened elsewhere, once its log has been recovered; it goes on,
+ *                          answers with what it had, and notices as after a pause. Only where a run
+ *                          asks for it
  *     crash                a server's process ends; its regions wait until its session ends, or a new
  *                          process begins at its address
  */
 import {
   SimulatedHBase,
   type SimulatedHBaseOptions,
-} from '../../../../engine/testing/hbase/simulated-hbase.ts';
-import type {
-  SimulatedRegion,
-  SimulatedServer,
-  SimulatedTable,
+  type SimulatedRegion,
+  type SimulatedServer,
+  type SimulatedTable,
 } from '../../../../engine/testing/hbase/simulated-hbase.ts';
 import { type Services, servicesOf } from '../../../../engine/testing/hbase/services.ts';
 import { type Random, unreachable } from '../../../../engine/base/index.ts';
 import { chance, chooseBetween } from '../chance.ts';
-import type { Timeline } from '../timeline.ts';
+import type { Timeline } from '../../world/event-loop.ts';
 
 /** What happens to the cluster, in events per second of virtual time. */
 export const CLUSTER_EVENTS = ['move', 'split', 'merge', 'pause', 'crash'] as const;
-export type ClusterEvent = (typeof CLUSTER_EVENTS)[number];
+export type ClusterEvent = (typeof CLUSTER_EVENTS)[number] | 'cutOff';
 
 /** What happens to one call. */
 export const CALL_FAULTS = [
@@ -84,13 +86,20 @@ export function randomRates<Name extends string>(
 }
 
 const MASTER = 'master:16000';
+/**
+ * How long HBase takes at least, in milliseconds, from when a server can write no more until its
+ * regions are open elsewhere: what the client relies on (`PROOF_MS` in servers.ts).
+ */
+const RECOVERY_MS_MIN = 1_000;
+/** How long a server that is cut off goes on without its session, at most, in milliseconds. */
+const CUT_OFF_MS_MAX = 6_000;
 /** For draws of chance: ids that no process has. */
 const EVENT_ID = 2_000_000;
 const BATCH_ID = 2_100_000;
 const REGION_ID = 2_200_000;
 
 /** A process of a server, as the network sees it. */
-interface Process {
+interface ServerProcess {
   /** Which process it is at this address: a connection is to one of them. */
   number: number;
   pausedUntilMs: number;
@@ -98,7 +107,7 @@ interface Process {
   waiting: (() => void)[];
 }
 
-export class Cluster {
+export class HBaseCluster {
   readonly hbase: SimulatedHBase;
   readonly services: Services;
   /** The addresses that a client is given: one process that answers is enough to find all. */
@@ -113,7 +122,7 @@ export class Cluster {
   readonly #seed: number;
   readonly #knobs: HBaseKnobs;
   readonly #timeline: Timeline;
-  readonly #processes = new Map<string, Process>();
+  readonly #processes = new Map<string, ServerProcess>();
   #drawn = 0;
 
   constructor(
@@ -145,10 +154,11 @@ export class Cluster {
   /** From now on things happen. */
   trouble(): void {
     this.troubled = true;
-    CLUSTER_EVENTS.forEach((event, i) => this.#scheduleNext(event, EVENT_ID + 1 + i, 0));
+    const events: readonly ClusterEvent[] = [...CLUSTER_EVENTS, 'cutOff'];
+    events.forEach((event, i) => this.#scheduleNext(event, EVENT_ID + 1 + i, 0));
   }
 
-  count(what: keyof Cluster['counts']): void {
+  count(what: keyof HBaseCluster['counts']): void {
     this.counts[what] = (this.counts[what] ?? 0) + 1;
   }
 
@@ -160,7 +170,7 @@ export class Cluster {
 
   /** Runs `action` at the server, now or when it goes on. */
   atServer(address: string, action: () => void): void {
-    const process = this.#processes.get(address) as Process;
+    const process = this.#processes.get(address) as ServerProcess;
     if (this.#timeline.nowMs < process.pausedUntilMs) process.waiting.push(action);
     else action();
   }
@@ -168,7 +178,7 @@ export class Cluster {
   /** @returns whether the server was working until now */
   pause(address: string, drawn: number): boolean {
     const server = this.hbase.server(address);
-    const process = this.#processes.get(address) as Process;
+    const process = this.#processes.get(address) as ServerProcess;
     if (server?.state !== 'serving' || this.#timeline.nowMs < process.pausedUntilMs) return false;
     const { sessionMs, pauseMsMax } = this.#knobs;
     // Most pauses are longer than a session.
@@ -181,14 +191,18 @@ export class Cluster {
     return true;
   }
 
-  #goOn(server: SimulatedServer, process: Process): void {
+  #goOn(server: SimulatedServer, process: ServerProcess): void {
     const { waiting } = process;
     process.waiting = [];
     // Its threads go on in another order: the queue, from a random action on.
     const first = this.#choose(REGION_ID, waiting.length);
     for (const action of [...waiting.slice(first), ...waiting.slice(0, first)]) action();
-    if (server.state !== 'expired') return;
-    this.#timeline.after(this.#choose(REGION_ID, this.#knobs.noticeMsMax), () => {
+    if (server.state === 'expired') this.#noticeSoon(server, this.#knobs.noticeMsMax);
+  }
+
+  /** A server without a session notices, ends, and starts again. */
+  #noticeSoon(server: SimulatedServer, msMax: number): void {
+    this.#timeline.after(this.#choose(REGION_ID, msMax), () => {
       this.#end(server);
       this.#timeline.after(this.#choose(REGION_ID, this.#knobs.sessionMs), () =>
         this.#start(server),
@@ -197,9 +211,19 @@ export class Cluster {
   }
 
   /** @returns whether the server was working until now */
+  cutOff(address: string): boolean {
+    const server = this.hbase.server(address);
+    const process = this.#processes.get(address) as ServerProcess;
+    if (server?.state !== 'serving' || this.#timeline.nowMs < process.pausedUntilMs) return false;
+    this.#expire(server, RECOVERY_MS_MIN);
+    this.#noticeSoon(server, CUT_OFF_MS_MAX);
+    return true;
+  }
+
+  /** @returns whether the server was working until now */
   crash(address: string): boolean {
     const server = this.hbase.server(address);
-    const process = this.#processes.get(address) as Process;
+    const process = this.#processes.get(address) as ServerProcess;
     if (server?.state !== 'serving' || this.#timeline.nowMs < process.pausedUntilMs) return false;
     const { sessionMs } = this.#knobs;
     const { number } = process;
@@ -211,15 +235,15 @@ export class Cluster {
     return true;
   }
 
-  #expire(server: SimulatedServer): void {
+  #expire(server: SimulatedServer, openMsMin?: number): void {
     const regions = this.hbase.expire(server);
     if (regions.length > 0 && server.state === 'expired') this.count('expired');
-    for (const region of regions) this.#openSoon(region);
+    for (const region of regions) this.#openSoon(region, openMsMin);
   }
 
   #end(server: SimulatedServer): void {
     this.hbase.end(server);
-    const process = this.#processes.get(server.address) as Process;
+    const process = this.#processes.get(server.address) as ServerProcess;
     process.waiting = [];
     for (const tell of this.onEnd) tell(server.address);
   }
@@ -228,7 +252,7 @@ export class Cluster {
     if (server.state !== 'down') return;
     this.#expire(server); // The master sees that it is another process.
     this.hbase.start(server);
-    (this.#processes.get(server.address) as Process).number++;
+    (this.#processes.get(server.address) as ServerProcess).number++;
   }
 
   /** Opens the regions of a new table for which there was no server. */
@@ -238,8 +262,8 @@ export class Cluster {
     }
   }
 
-  #openSoon(region: SimulatedRegion): void {
-    this.#timeline.after(1 + this.#choose(REGION_ID, this.#knobs.openMsMax), () => {
+  #openSoon(region: SimulatedRegion, openMsMin = 1): void {
+    this.#timeline.after(openMsMin + this.#choose(REGION_ID, this.#knobs.openMsMax), () => {
       if (!this.hbase.regionsOf().includes(region)) return;
       const serving = this.hbase.servers.filter(({ state }) => state === 'serving');
       const server = serving[this.#choose(REGION_ID, serving.length - 1)];
@@ -257,7 +281,9 @@ export class Cluster {
   /** Only open regions are moved, split and merged. */
   #isOpen({ server }: SimulatedRegion): boolean {
     if (server?.state !== 'serving') return false;
-    return this.#timeline.nowMs >= (this.#processes.get(server.address) as Process).pausedUntilMs;
+    return (
+      this.#timeline.nowMs >= (this.#processes.get(server.address) as ServerProcess).pausedUntilMs
+    );
   }
 
   #inBatch(region: SimulatedRegion): void {
@@ -327,6 +353,8 @@ export class Cluster {
         return this.pause(server.address, drawn);
       case 'crash':
         return this.crash(server.address);
+      case 'cutOff':
+        return this.cutOff(server.address);
       default:
         return unreachable(event);
     }

@@ -12,16 +12,21 @@
 import { type Clock, createRandom, type Random } from '../../../../engine/base/index.ts';
 import type { Bigtable, Mutation } from '../../../../engine/bigtable/index.ts';
 import { createHBase } from '../../../../engine/bigtable/hbase/open-hbase.ts';
-import type { TableSchemaMessage } from '../../../../engine/bigtable/hbase/messages.ts';
-import { protosOf } from '../../../../engine/bigtable/hbase/mutations.ts';
-import { ENDPOINT } from '../../../../engine/bigtable/hbase/names.ts';
+import { ENDPOINT, type TableSchemaMessage } from '../../../../engine/bigtable/hbase/messages.ts';
+import { protosOf } from '../../../../engine/bigtable/hbase/requests.ts';
 import { Servers } from '../../../../engine/bigtable/hbase/servers.ts';
 import { text } from '../../../../engine/testing/hbase/stored-row.ts';
-import { type Plan, planOf } from '../plan.ts';
+import { type SimulationPlan, planOf } from '../plan.ts';
 import type { SimulatedProcess } from '../process.ts';
 import type { World } from '../world.ts';
-import { CALL_FAULTS, Cluster, CLUSTER_EVENTS, type HBaseKnobs, randomRates } from './cluster.ts';
-import { mutationsOf } from './mirror.ts';
+import {
+  CALL_FAULTS,
+  HBaseCluster,
+  CLUSTER_EVENTS,
+  type HBaseKnobs,
+  randomRates,
+} from './cluster.ts';
+import { mutationsOf } from './truth.ts';
 import { connectTo } from './wire.ts';
 
 /** How long a proof lasts, in the run's scale of time: locks live for less than a second. */
@@ -31,7 +36,7 @@ const TIMEOUT_MS = 100;
 const SESSIONS_MS = [90, 400];
 
 /** The plan of the seed, on a cluster that the seed decides. */
-export function planOnHBase(seed: number, favoured: Partial<HBaseKnobs> = {}): Plan {
+export function planOnHBase(seed: number, favoured: Partial<HBaseKnobs> = {}): SimulationPlan {
   const plan = planOf(seed);
   const hbase = { ...hbaseKnobs(createRandom(seed).fork('hbase')), ...favoured };
   const { messages: _, groups: __, ...knobs } = plan.knobs;
@@ -54,16 +59,16 @@ function hbaseKnobs(random: Random): HBaseKnobs {
   };
 }
 
-const clusters = new WeakMap<World, Cluster>();
+const clusters = new WeakMap<World, HBaseCluster>();
 
 /** The cluster of the run; undefined if its store is the model's. */
-export function clusterOf(world: World): Cluster | undefined {
+export function clusterOf(world: World): HBaseCluster | undefined {
   const { seed, timeline } = world;
   const { hbase: knobs } = world.knobs;
   if (knobs === undefined) return undefined;
   let cluster = clusters.get(world);
   if (cluster !== undefined) return cluster;
-  cluster = new Cluster(
+  cluster = new HBaseCluster(
     { seed, knobs, timeline },
     {
       onApplied: (table, row, protos) => {
@@ -75,7 +80,7 @@ export function clusterOf(world: World): Cluster | undefined {
       onTable: ({ name, schema }, isDropped) => {
         const families = schema.columnFamilies.map((one) => text(one.name));
         if (isDropped) world.tables.delete(name);
-        else world.createTable(name, { families });
+        else world.tables.create(name, { families });
       },
     },
   );
@@ -109,7 +114,7 @@ export function calmCluster(world: World): void {
 }
 
 /** Creates a table with one row before the run begins. */
-export function plant(cluster: Cluster, table: string, row: string, mutation: Mutation): void {
+export function plant(cluster: HBaseCluster, table: string, row: string, mutation: Mutation): void {
   const schema = {
     tableName: { namespace: Buffer.from('default'), qualifier: Buffer.from(table) },
     attributes: [{ first: Buffer.from('coprocessor$1'), second: Buffer.from(ENDPOINT.className) }],

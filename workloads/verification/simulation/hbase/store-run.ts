@@ -19,11 +19,16 @@ import { createHBase } from '../../../../engine/bigtable/hbase/open-hbase.ts';
 import { Servers } from '../../../../engine/bigtable/hbase/servers.ts';
 import type { Violation } from '../../judges/history.ts';
 import { jumpMs } from '../events.ts';
-import { SimulatedProcess } from '../process.ts';
-import { SimulatedClock } from '../simulated-clock.ts';
-import { Timeline } from '../timeline.ts';
-import { CALL_FAULTS, Cluster, CLUSTER_EVENTS, type HBaseKnobs, randomRates } from './cluster.ts';
-import { FILTERS, LOCK, plain, type Span, Truth } from './truth.ts';
+import { SimulatedClock, SimulatedProcess } from '../process.ts';
+import { Timeline } from '../../world/event-loop.ts';
+import {
+  CALL_FAULTS,
+  HBaseCluster,
+  CLUSTER_EVENTS,
+  type HBaseKnobs,
+  randomRates,
+} from './cluster.ts';
+import { FILTERS, LOCK, plain, type Span, HBaseTruth } from './truth.ts';
 import { connectTo } from './wire.ts';
 
 const TABLE = 't';
@@ -32,7 +37,7 @@ const SPLITS = ['c', 'f'];
 const OPERATIONS = 60;
 /** Deadlines of the client's calls: its default, and a short one. */
 const TIMEOUTS_MS = [10_000, 3000];
-/** What a process may take for less than its deadline (moment.ts). */
+/** What a process may take for less than its deadline (base/clock.ts). */
 const TOLERANCE = 1.06;
 /** Longest stops of a client's machine: some are shorter than a deadline, some longer than all. */
 const STOPS_MS = [6000, 25_000];
@@ -46,7 +51,7 @@ const LIMIT_MS = 3_600_000;
 
 export interface StoreRunResult {
   readonly violations: readonly Violation[];
-  readonly counts: Cluster['counts'];
+  readonly counts: HBaseCluster['counts'];
   /** How many operations were answered, refused, in doubt. */
   readonly answers: Readonly<Record<'answered' | 'refused' | 'inDoubt', number>>;
 }
@@ -83,13 +88,13 @@ interface ClientProcess {
 }
 
 /** One call of a client, which begins now. */
-interface Call {
+interface JudgedCall {
   /** From its beginning until now. */
   readonly span: () => Span;
   /** To be called for each write that it sends. */
   readonly sends: (row: string, timestamp: number) => void;
   /** A second call of the same operation. */
-  readonly again: () => Call;
+  readonly again: () => JudgedCall;
 }
 
 /** The clock of a client that rests between two tries of a call. */
@@ -107,9 +112,9 @@ function stoppingInRests(clock: SimulatedClock, onRest: (ms: number) => void): C
 
 class StoreRun {
   readonly #timeline = new Timeline();
-  readonly #truth = new Truth(() => this.#timeline.nowMs);
+  readonly #truth = new HBaseTruth(() => this.#timeline.nowMs);
   readonly #random: Random;
-  readonly #cluster: Cluster;
+  readonly #cluster: HBaseCluster;
   readonly #clients: readonly ClientProcess[];
   readonly #conditionals = new Set<string>();
   readonly #answers = { answered: 0, refused: 0, inDoubt: 0 };
@@ -122,7 +127,7 @@ class StoreRun {
     const knobs = (this.#knobs = { ...knobsOf(this.#random), ...favoured });
     this.#stops = createRandom(seed).fork('stops');
     const timeline = this.#timeline;
-    this.#cluster = new Cluster(
+    this.#cluster = new HBaseCluster(
       { seed, knobs, timeline },
       { onApplied: (_, row, protos) => this.#truth.applied(row, protos) },
     );
@@ -215,7 +220,7 @@ class StoreRun {
     }
   }
 
-  #callOf(client: ClientProcess): Call {
+  #callOf(client: ClientProcess): JudgedCall {
     const { store, timeoutMs } = client;
     const begun = this.#truth.now();
     const deadlineMs = this.#timeline.nowMs + timeoutMs * TOLERANCE;
@@ -252,7 +257,7 @@ class StoreRun {
     else clock.skewMs += jumpMs(2 * this.#stops.fraction() - 1);
   }
 
-  async #operate(store: Bigtable, random: Random, call: Call): Promise<void> {
+  async #operate(store: Bigtable, random: Random, call: JudgedCall): Promise<void> {
     const { span } = call;
     const rows = ROWS.filter(() => random.fraction() < 0.4);
     const row = random.pick(ROWS);
@@ -291,7 +296,11 @@ class StoreRun {
     return read;
   }
 
-  async #write(store: Bigtable, rows: readonly string[], { span, sends }: Call): Promise<void> {
+  async #write(
+    store: Bigtable,
+    rows: readonly string[],
+    { span, sends }: JudgedCall,
+  ): Promise<void> {
     const timestamp = ++this.#timestamp;
     for (const row of rows) sends(row, timestamp);
     try {
@@ -311,7 +320,12 @@ class StoreRun {
    * Half of the calls only lock the rows. The other half read them first, remove four in five of
    * the locks that they find, and try to lock all other rows.
    */
-  async #lock(store: Bigtable, rows: readonly string[], random: Random, call: Call): Promise<void> {
+  async #lock(
+    store: Bigtable,
+    rows: readonly string[],
+    random: Random,
+    call: JudgedCall,
+  ): Promise<void> {
     const looks = random.fraction() < 0.5;
     const read = looks ? await this.#look(store, rows, call.span) : [];
     const { span, sends } = looks ? call.again() : call;

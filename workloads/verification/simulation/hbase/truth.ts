@@ -10,11 +10,16 @@
  *     in doubt        applied once or never, if conditional
  *     any             never applied when no collector expects it any more (P66)
  */
-import type { CellFilter, Row } from '../../../../engine/bigtable/index.ts';
-import type { MutationProto } from '../../../../engine/bigtable/hbase/messages.ts';
+import {
+  DELETE,
+  MUTATION,
+  type MutationProto,
+  numberOf,
+} from '../../../../engine/bigtable/hbase/messages.ts';
+import type { CellFilter, Mutation, Row } from '../../../../engine/bigtable/index.ts';
+import { text } from '../../../../engine/testing/hbase/stored-row.ts';
 import { MemoryTable } from '../../../../engine/testing/memory-table.ts';
 import type { Violation } from '../../judges/history.ts';
-import { mutationsOf } from './mirror.ts';
 
 export const LOCK: CellFilter = { family: 'f', qualifier: 'lock', versions: 1 };
 const VALUE: CellFilter = { family: 'f', qualifier: 'value', versions: 1 };
@@ -34,7 +39,7 @@ interface State {
   readonly row: Row | undefined;
 }
 
-export class Truth {
+export class HBaseTruth {
   readonly violations: Violation[] = [];
   readonly table: MemoryTable = new MemoryTable({ families: ['f'] }, { tombstones: true });
   readonly #states = new Map<string, State[]>();
@@ -168,4 +173,25 @@ export function plain(row: Row | undefined): string {
       `${qualifier}@${timestamp}=${Buffer.from(value).toString()}`,
   );
   return cells.join(' ');
+}
+
+/* Mutations that a simulated cluster has applied, in the words of the storage contract. */
+
+/** The client puts one byte before each value (requests.ts). */
+const MARK_BYTES = 1;
+
+export function mutationsOf(protos: readonly MutationProto[]): readonly Mutation[] {
+  return protos.flatMap(({ mutateType, columnValue }) =>
+    columnValue.flatMap(({ family, qualifierValue }) =>
+      qualifierValue.map(({ qualifier, timestamp, value, deleteType }): Mutation => {
+        const to = numberOf(timestamp);
+        const cell = { family: text(family), qualifier: text(qualifier) };
+        if (mutateType === MUTATION.put) {
+          const bytes = value?.subarray(MARK_BYTES) ?? new Uint8Array();
+          return { kind: 'set', ...cell, timestamp: to, value: bytes };
+        }
+        return { kind: 'erase', ...cell, from: deleteType === DELETE.oneVersion ? to : 0, to };
+      }),
+    ),
+  );
 }

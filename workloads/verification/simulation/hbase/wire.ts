@@ -11,17 +11,17 @@
 import { HBaseFailure } from '../../../../engine/bigtable/hbase/failures.ts';
 import type { Codec, Framed } from '../../../../engine/bigtable/hbase/messages.ts';
 import type { Channel, Service } from '../../../../engine/bigtable/hbase/servers.ts';
-import type { Answer } from '../../../../engine/testing/hbase/answers.ts';
+import type { ServerAnswer } from '../../../../engine/testing/hbase/answers.ts';
 import { chance, chooseBetween } from '../chance.ts';
 import type { SimulatedProcess } from '../process.ts';
-import type { Timeline } from '../timeline.ts';
-import { CALL_FAULTS, type CallFault, type Cluster, type HBaseKnobs } from './cluster.ts';
+import type { Timeline } from '../../world/event-loop.ts';
+import { CALL_FAULTS, type CallFault, type HBaseCluster, type HBaseKnobs } from './cluster.ts';
 
 export interface WireOptions {
   readonly seed: number;
   readonly knobs: HBaseKnobs;
   readonly timeline: Timeline;
-  readonly cluster: Cluster;
+  readonly cluster: HBaseCluster;
   readonly process: SimulatedProcess;
 }
 
@@ -91,7 +91,7 @@ class SimulatedChannel implements Channel {
   #send(
     call: { method: string; parameter: Uint8Array; timeoutMs: number },
     reject: (failure: HBaseFailure) => void,
-    resolve: (answer: Answer) => void,
+    resolve: (answer: ServerAnswer) => void,
   ): void {
     const { timeline, cluster, process, seed } = this.#options;
     const number = process.messages++;
@@ -111,7 +111,7 @@ class SimulatedChannel implements Channel {
     });
     const isSlow = fault === 'pauseAfterAnswer';
     const delayMs = this.#delay(draw(ANSWER_DELAY)) + (isSlow ? draw(HOW) * SLOW_MS : 0);
-    const answer = (given: Answer): void => {
+    const answer = (given: ServerAnswer): void => {
       this.#answer(link, pending, delayMs, () => resolve(given));
       if (isSlow) cluster.pause(this.#address, draw(PAUSE));
     };
@@ -130,7 +130,7 @@ class SimulatedChannel implements Channel {
   #serve(
     { method, parameter }: { method: string; parameter: Uint8Array },
     { fault, drawn }: { fault: CallFault | undefined; drawn: number },
-    answer: (given: Answer) => void,
+    answer: (given: ServerAnswer) => void,
   ): void {
     const { cluster } = this.#options;
     if (fault === 'busy') return answer(exception('CallQueueTooBigException', 'busy'));
@@ -200,7 +200,7 @@ class SimulatedChannel implements Channel {
   }
 }
 
-function exception(name: string, message: string): Answer {
+function exception(name: string, message: string): ServerAnswer {
   const className = `org.apache.hadoop.hbase.${name}`;
   return { exception: { className, stackTrace: `${className}: ${message}` } };
 }

@@ -1,0 +1,145 @@
+/**
+ * The connection between a coordinator and an agent, from either end: messages, one JSON text in a
+ * line each, and a beat every other second, so that a peer whose machine or network is gone is
+ * noticed although no packet says so.
+ *
+ * Values of the processes' own messages are not JSON (undefined, Map, Infinity): they travel as
+ * `packed`, in the form in which Node passes them between processes.
+ */
+import type { TLSSocket } from 'node:tls';
+import { deserialize, serialize } from 'node:v8';
+import { monotonicMs } from '../load/monotonic-clock.ts';
+import type { ProgramEnd, ProgramSignal } from '../processes/program.ts';
+
+/** What an agent is, as it tells when it joins. */
+export interface AgentDescription {
+  /** Where other hosts reach it; undefined: where the coordinator sees it. */
+  readonly address: string | undefined;
+  readonly hostName: string;
+  readonly cores: number;
+  readonly memoryBytes: number;
+  /** Of the code. */
+  readonly version: string;
+}
+
+export type FromAgent =
+  | ({ readonly kind: 'join'; readonly secret: string } & AgentDescription)
+  | { readonly kind: 'started'; readonly id: number; readonly pid: number }
+  | { readonly kind: 'message'; readonly id: number; readonly packed: string }
+  | { readonly kind: 'line'; readonly id: number; readonly line: string }
+  | { readonly kind: 'ended'; readonly id: number; readonly end: ProgramEnd }
+  | Beat;
+
+export type FromCoordinator =
+  | { readonly kind: 'welcome'; readonly name: string; readonly identity: string }
+  | { readonly kind: 'refused'; readonly sentence: string }
+  /** `program` is a path in the repository. */
+  | {
+      readonly kind: 'start';
+      readonly id: number;
+      readonly program: string;
+      readonly options: string;
+    }
+  | { readonly kind: 'message'; readonly id: number; readonly packed: string }
+  | { readonly kind: 'signal'; readonly id: number; readonly signal: ProgramSignal }
+  | { readonly kind: 'stop for'; readonly id: number; readonly forMs: number }
+  /** The run is over. */
+  | { readonly kind: 'over' }
+  | Beat;
+
+interface Beat {
+  readonly kind: 'beat';
+}
+
+const BEAT_MS = 2_000;
+/** Silence after which the peer is given up, in milliseconds: ten beats. */
+const SILENCE_MS_MAX = 20_000;
+/** Bytes of a first message: what has not joined may not fill the memory. */
+const FIRST_MAX = 16_384;
+
+interface WireEnds<In> {
+  readonly onMessage: (message: Exclude<In, Beat>) => void;
+  /** Called once, with the reason as the end of a sentence. */
+  readonly onGone: (reason: string) => void;
+}
+
+export class Wire<In extends { readonly kind: string }, Out extends { readonly kind: string }> {
+  readonly #socket: TLSSocket;
+  readonly #ends: WireEnds<In>;
+  readonly #beat: NodeJS.Timeout;
+  #rest = '';
+  #heardMs = monotonicMs();
+  #isFirst = true;
+  #isGone = false;
+
+  constructor(socket: TLSSocket, ends: WireEnds<In>) {
+    this.#socket = socket;
+    this.#ends = ends;
+    socket.setEncoding('utf8').setNoDelay(true);
+    socket.on('data', (text: string) => this.#hear(text));
+    socket.on('error', ({ message }) => this.#end(`the connection failed (${message})`));
+    socket.on('close', () => this.#end('the connection was closed'));
+    this.#beat = setInterval(() => this.#look(), BEAT_MS);
+  }
+
+  /** Harmless if the peer is gone. */
+  send(message: Out): void {
+    if (this.#socket.writable) this.#socket.write(`${JSON.stringify(message)}\n`);
+  }
+
+  /** Ends the connection when all has been sent; `onGone` is not called. */
+  close(): void {
+    this.#isGone = true;
+    clearInterval(this.#beat);
+    this.#socket.end();
+    this.#socket.on('error', () => {}); // The peer may close at the same moment.
+  }
+
+  #look(): void {
+    const silentMs = monotonicMs() - this.#heardMs;
+    if (silentMs > SILENCE_MS_MAX) this.#end(`it was silent for ${SILENCE_MS_MAX / 1000} s`);
+    else this.send({ kind: 'beat' } as never);
+  }
+
+  #hear(text: string): void {
+    this.#heardMs = monotonicMs();
+    this.#rest += text;
+    if (this.#isFirst && this.#rest.length > FIRST_MAX && !text.includes('\n')) {
+      this.#end('its first message is too long');
+      return;
+    }
+    if (!text.includes('\n')) return;
+    const lines = this.#rest.split('\n');
+    this.#rest = lines.pop() ?? '';
+    for (const line of lines) if (!this.#isGone) this.#take(line);
+  }
+
+  #take(line: string): void {
+    let message: In;
+    try {
+      message = JSON.parse(line) as In;
+    } catch {
+      this.#end('it does not speak as an agent does');
+      return;
+    }
+    if (message.kind === 'beat') return;
+    this.#isFirst = false;
+    this.#ends.onMessage(message as Exclude<In, Beat>);
+  }
+
+  #end(reason: string): void {
+    if (this.#isGone) return;
+    this.#isGone = true;
+    clearInterval(this.#beat);
+    this.#socket.destroy();
+    this.#ends.onGone(reason);
+  }
+}
+
+export function packed(value: unknown): string {
+  return serialize(value).toString('base64');
+}
+
+export function unpacked(text: string): unknown {
+  return deserialize(Buffer.from(text, 'base64'));
+}

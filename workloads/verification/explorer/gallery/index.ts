@@ -1,0 +1,19 @@
+/** The gallery, in the order in which the page shows it. */
+import { ANOMALIES } from './anomalies.ts';
+import { COMMITTING } from './committing.ts';
+import type { GalleryEntry } from './entry.ts';
+import { LEAVING } from './leaving.ts';
+import { NOTIFYING } from './notifying.ts';
+import { READING } from './reading.ts';
+import { RESOLVING } from './resolving.ts';
+
+export { choicesOf, type GalleryEntry, type StoryPart } from './entry.ts';
+
+export const GALLERY: readonly GalleryEntry[] = [
+  ...COMMITTING,
+  ...RESOLVING,
+  ...LEAVING,
+  ...READING,
+  ...NOTIFYING,
+  ...ANOMALIES,
+];

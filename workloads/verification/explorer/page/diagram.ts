@@ -1,0 +1,163 @@
+/**
+ * The space-time diagram: a line for each process, for the oracle, and for each row; a message is
+ * an arrow from the step at which it was sent to the one at which it arrived. Steps go to the
+ * right.
+ */
+import { type ComponentChild, h } from 'preact';
+import type { ExplorerEvent } from '../world/world.ts';
+import type { Story } from '../world/picture.ts';
+import { colourOf } from './panels.ts';
+
+const STEP = 30;
+const LANE = 34;
+const LEFT = 16;
+/** The names of the lanes stay where they are while the steps scroll. */
+const NAMES = 84;
+const TOP = 18;
+
+export function diagram(
+  { pictures, events }: Story,
+  at: number,
+  processes: number,
+): ComponentChild {
+  const last = pictures.at(-1);
+  const now = pictures[at]?.steps ?? 0;
+  const rows = [...new Set((last?.rows ?? []).map(({ table, row }) => `${table}/${row}`))];
+  const names = [
+    ...(last?.actors ?? []).map(({ name }) => name.replace(/ \d+$/, '')),
+    'oracle',
+    ...rows.map((place) => place.slice(place.indexOf('/') + 1)),
+  ];
+  const laneOf = (place: string): number => {
+    if (place === 'oracle') return processes;
+    const index = rows.findIndex((row) => row === place.replace('.notify/', '/'));
+    return processes + 1 + Math.max(0, index);
+  };
+  const width = LEFT + (pictures.length + 1) * STEP;
+  const height = TOP + names.length * LANE;
+  const x = (step: number): number => LEFT + step * STEP;
+  const y = (lane: number): number => TOP + lane * LANE + 6;
+  return h(
+    'div',
+    { class: 'panel diagram' },
+    h('h3', {}, 'Who told what to which row, and when'),
+    h(
+      'div',
+      { class: 'lanes' },
+      h(
+        'svg',
+        { width: NAMES, height, 'aria-hidden': 'true' },
+        names.map((name, lane) =>
+          h('text', { x: 4, y: y(lane) + 4, class: 'lane' }, name.slice(0, 13)),
+        ),
+      ),
+      h(
+        'div',
+        { class: 'scroll' },
+        h(
+          'svg',
+          {
+            width,
+            height,
+            viewBox: `0 0 ${width} ${height}`,
+            role: 'img',
+            'aria-label': 'Space-time diagram',
+          },
+          h('rect', { class: 'now', x: x(now) - STEP / 2, y: 0, width: STEP, height, rx: 6 }),
+          names.map((_, lane) =>
+            h('line', {
+              class: 'lane',
+              x1: LEFT,
+              x2: width,
+              y1: y(lane),
+              y2: y(lane),
+              style: lane < processes ? { stroke: colourOf(lane) } : {},
+            }),
+          ),
+          events.map((event) =>
+            h('g', { class: event.step > now ? 'later' : '' }, mark(event, { x, y, laneOf })),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+interface Places {
+  readonly x: (step: number) => number;
+  readonly y: (lane: number) => number;
+  readonly laneOf: (place: string) => number;
+}
+
+function mark(
+  { step, kind, process = 0, message, answer }: ExplorerEvent,
+  { x, y, laneOf }: Places,
+): ComponentChild {
+  const stroke = colourOf(process);
+  if (message === undefined) {
+    if (kind === 'crash') return cross(x(step), y(process), stroke);
+    if (kind === 'start') {
+      return h('circle', { cx: x(step), cy: y(process), r: 4, style: { fill: stroke } });
+    }
+    const above = kind === 'time' ? TOP - 6 : y(process) - 6;
+    const style = { fill: kind === 'time' ? 'var(--quiet)' : stroke };
+    return h('text', { class: 'event', x: x(step), y: above, style }, SHORT[kind] ?? kind);
+  }
+  const { request } = message;
+  const place =
+    'row' in request
+      ? `${request.table}/${request.row}`
+      : 'table' in request
+        ? request.table
+        : 'oracle';
+  const from = { x: kind === 'copy' ? x(step) - STEP / 2 : x(message.sentAt), y: y(process) };
+  const to = { x: x(step), y: y(laneOf(place)) };
+  const isLost = kind === 'lose' || kind === 'give up';
+  const end = isLost ? { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 } : to;
+  const refused =
+    request.kind === 'check' && answer === (request.ifFound === undefined ? 'found' : 'not found');
+  return h(
+    'g',
+    {},
+    h('title', {}, `${message.sender}: ${request.kind} ${place} ${answer ?? ''}`),
+    h('line', {
+      class: kind === 'copy' ? 'arrow copy' : 'arrow',
+      x1: from.x,
+      y1: from.y,
+      x2: end.x,
+      y2: end.y,
+      style: { stroke },
+    }),
+    isLost
+      ? cross(end.x, end.y, stroke)
+      : h('circle', {
+          class: refused ? 'refused' : '',
+          cx: end.x,
+          cy: end.y,
+          r: 4,
+          style: { fill: refused ? 'var(--ground)' : stroke, stroke },
+        }),
+    !isLost &&
+      kind === 'deliver' &&
+      h('line', {
+        class: 'answer',
+        x1: to.x,
+        y1: to.y,
+        x2: to.x + STEP / 3,
+        y2: y(process),
+        style: { stroke },
+      }),
+  );
+}
+
+const SHORT: Partial<Record<ExplorerEvent['kind'], string>> = {
+  restart: 'again',
+  suspend: 'pause',
+  resume: 'on',
+  'presume dead': 'dead?',
+};
+
+function cross(x: number, y: number, stroke: string): ComponentChild {
+  const d = `M${x - 6} ${y - 6}L${x + 6} ${y + 6}M${x - 6} ${y + 6}L${x + 6} ${y - 6}`;
+  return h('path', { d, class: 'cross', style: { stroke } });
+}

@@ -1,0 +1,257 @@
+/**
+ * The explorer's page in a real Chromium: each story gives the same log as in Node, line by line,
+ * and the same verdict, on the engine without its rule and on the engine as it is; a newcomer's
+ * first minute; three widths.
+ */
+import assert from 'node:assert/strict';
+import { mkdtempDisposableSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { execaNode } from 'execa';
+import type { Page } from 'playwright-core';
+import { type OpenBrowser, openBrowser } from '../../../../results/report/testing/browser.ts';
+import { importWith } from '../../mutants/hunt.ts';
+import { MUTANTS } from '../../mutants/mutants.ts';
+import { COURSE } from '../course.ts';
+import * as sound from '../engine.ts';
+import { choicesOf, GALLERY } from '../gallery/index.ts';
+import type { ExplorerEngine } from '../search.ts';
+import { buildPage } from './build.ts';
+import { readLink, writeLink } from './link.ts';
+
+const BYTES_MAX = 400_000;
+const folder = mkdtempDisposableSync(path.join(os.tmpdir(), 'explorer-'));
+const file = path.join(folder.path, 'explorer.html');
+const address = pathToFileURL(file).href;
+let open: OpenBrowser;
+let html = '';
+
+before(async () => {
+  html = await buildPage();
+  writeFileSync(file, html);
+  open = await openBrowser();
+});
+
+after(async () => {
+  await open[Symbol.asyncDispose]();
+  folder[Symbol.dispose]();
+});
+
+async function show(hash: string, width = 1400): Promise<Page> {
+  const page = await open.browser.newPage({ viewport: { width, height: 900 } });
+  await page.route(/^https?:/, (route) => route.abort());
+  await page.goto(`${address}${hash}`);
+  await page.waitForSelector('#next');
+  return page;
+}
+
+/** What a story gives on an engine. */
+async function told(
+  engine: ExplorerEngine,
+  name: string,
+  choices: string,
+): Promise<{ readonly log: readonly string[]; readonly claims: readonly string[] }> {
+  const scenario = engine.SCENARIOS.find((one) => one.name === name);
+  if (scenario === undefined) throw new RangeError(`there is no scenario ${name}`);
+  const world = await engine.replay(scenario, engine.readChoices(choices));
+  const log = [...world.log];
+  const claims = (await engine.endAndJudge(world)).map(({ claim }) => claim);
+  return { log, claims };
+}
+
+async function engineOf(mutant: string | undefined): Promise<ExplorerEngine> {
+  const found = MUTANTS.find(({ name }) => name === mutant);
+  if (found === undefined) return sound;
+  return importWith<ExplorerEngine>(found, new URL('../engine.ts', import.meta.url));
+}
+
+test('the page is one file below 400 KB that names no host, and the same each time', async () => {
+  assert.ok(html.length < BYTES_MAX, `${html.length} bytes`);
+  assert.doesNotMatch(html.replaceAll('http://www.w3.org/', ''), /\bhttps?:\/\/[a-z]/);
+  assert.equal(await buildPage(), html);
+});
+
+describe('each story is the same in Chromium as in Node:', () => {
+  let page: Page;
+  before(async () => {
+    page = await show('');
+  });
+
+  for (const entry of GALLERY) {
+    test(entry.name, async () => {
+      for (const mutant of new Set([entry.mutant, undefined])) {
+        const choices = choicesOf(entry);
+        const here = await told(await engineOf(mutant), entry.scenario, choices);
+        const there = await page.evaluate(
+          `(${told.toString()})(explorer.load(${JSON.stringify(mutant)}), ${JSON.stringify(entry.scenario)}, ${JSON.stringify(choices)})`,
+        );
+        assert.deepEqual(there, here);
+        if (mutant === undefined) assert.deepEqual(here.claims, []);
+        else assert.ok(here.claims.includes(entry.convicted ?? ''), here.claims.join('; '));
+      }
+    });
+  }
+});
+
+describe('a newcomer', () => {
+  test('sees a crash and the clean-up by pressing one button', async () => {
+    const page = await show('');
+    while (await page.isEnabled('#next')) await page.click('#next');
+    await page.waitForSelector('.verdict.good');
+    assert.match((await page.textContent('#log')) ?? '', /dies[\s\S]*set bal:rollback@7/);
+  });
+
+  test('presses a button of a card without a mouse', async () => {
+    const page = await show('#transfer/s0n4');
+    const isThere = `document.activeElement.closest('.process') && document.activeElement.textContent === 'crash'`;
+    for (let tabs = 0; tabs < 100 && (await page.evaluate(isThere)) !== true; tabs++) {
+      await page.keyboard.press('Tab');
+    }
+    await page.keyboard.press('Enter');
+    await page.waitForFunction('location.hash === "#transfer/s0n4c0"');
+  });
+
+  test('opens the reason of a line of the protocol without a mouse', async () => {
+    const page = await show('');
+    await page.focus('.figure summary');
+    await page.keyboard.press('Enter');
+    await page.waitForSelector('.figure details[open] p');
+  });
+
+  test('steps with the arrow keys, and goes back', async () => {
+    const page = await show('');
+    for (let i = 0; i < 5; i++) await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowLeft');
+    assert.match((await page.textContent('.count')) ?? '', /^4 of/);
+  });
+
+  test('takes over, and has a link to the own story', async () => {
+    const page = await show('#transfer/s0n4');
+    await page.click('.process .buttons button:text-is("crash")');
+    await page.waitForFunction('location.hash === "#transfer/s0n4c0"');
+    const other = await show('#transfer/s0n4c0');
+    await other.waitForSelector('.process.dead');
+    assert.match((await other.textContent('.count')) ?? '', /^6 of 6/);
+  });
+
+  test('takes a step of the course by doing it, and sees that it is done', async () => {
+    const page = await show('#course-1');
+    assert.match((await page.textContent('#says')) ?? '', /let the writer crash/);
+    const [first] = COURSE;
+    await page.goto(`${address}#course-1/${first?.solution.replace(/c0$/, '')}`);
+    await page.waitForFunction('document.querySelector(".count").textContent === "6 of 6"');
+    await page.click('.process .buttons button:text-is("crash")');
+    await page.waitForSelector('.course .done');
+    assert.match((await page.textContent('#says')) ?? '', /^Done\. /);
+    await page.click('#on');
+    await page.waitForFunction('location.hash === "#course-2/"');
+    await page.click('#solve');
+    await page.waitForSelector('.course .done:nth-child(2)');
+  });
+
+  test('has not done a step that another story, shown before, would have done', async () => {
+    const solved = COURSE[0]?.solution ?? '';
+    const page = await show(`#transfer/${solved}`);
+    await page.waitForSelector('.process.dead');
+    await page.goto(`${address}#course-1/s0n6`);
+    await page.waitForSelector('.process.dead', { state: 'detached' });
+    assert.match((await page.textContent('.count')) ?? '', /^7 of 7/);
+    assert.equal(await page.$('.course .done'), null);
+  });
+
+  test('is told at each moment that a rule is missing, or on now', async () => {
+    const page = await show('#transfer!prewrite-ignores-marker/');
+    assert.match((await page.textContent('.badge')) ?? '', /^WITHOUT rule P1$/);
+    assert.equal(await page.textContent('#next'), 'Next', 'there is nothing to begin');
+    const story = await show('#late-prewrite-copy*');
+    assert.match((await story.textContent('#says')) ?? '', /^Rule P1 is on now; without it: /);
+  });
+
+  test('sees the place of the present when choices are passed over', async () => {
+    const page = await show('#transfer/s0f0s0s0f0');
+    const x = await page.getAttribute('.diagram .now', 'x');
+    const there = await show('#transfer/s0f0f0');
+    assert.equal(x, await there.getAttribute('.diagram .now', 'x'));
+  });
+
+  test('sees the judge convict the engine without a rule, and not the one with it', async () => {
+    const page = await show('#late-prewrite-copy');
+    while (await page.isEnabled('#next')) await page.click('#next');
+    await page.waitForSelector('.verdict.bad');
+    assert.match((await page.textContent('#verdict')) ?? '', /half committed/);
+    await page.click('#rule');
+    while (await page.isEnabled('#next')) await page.click('#next');
+    await page.waitForSelector('.verdict.good');
+  });
+
+  for (const width of [1400, 800, 360]) {
+    test(`needs no scrolling to the side at ${width} pixels`, async () => {
+      for (const hash of ['#late-prewrite-copy', '#course-1/s0n3']) {
+        const page = await show(hash, width);
+        const wide = await page.evaluate<number>('document.documentElement.scrollWidth');
+        assert.ok(wide <= width, `${hash}: ${wide} pixels`);
+      }
+    });
+  }
+});
+
+describe('a link', () => {
+  const links = [
+    '#figure-4',
+    '#figure-4*',
+    '#transfer/',
+    '#transfer/s0n5',
+    '#transfer!no-fence/s0c0',
+    '#course-3/s0',
+  ];
+  for (const link of links) {
+    test(`${link} is read and written back`, () => {
+      const shown = readLink(link);
+      assert.equal(shown && writeLink(shown), link);
+    });
+  }
+
+  const refused = {
+    '#nosuch': /no story nosuch/,
+    '#nosuch/s0': /no scenario nosuch/,
+    '#transfer/q1': /"q1"/,
+    '#transfer/99': /"99"/,
+    '#transfer!nosuch/s0': /no mutant nosuch/,
+    '#transfer/n99999999999': /"n99999999999"/,
+  };
+  for (const [link, why] of Object.entries(refused)) {
+    test(`${link} is refused by the script, and shows the first story on the page`, async () => {
+      const { exitCode, stderr, stdout } = await execaNode(
+        path.join(import.meta.dirname, '../main.ts'),
+        ['--no-open', '--out', folder.path, '--link', link],
+        { reject: false },
+      );
+      assert.equal(exitCode, 2, stderr);
+      assert.match(stderr, why);
+      assert.equal(stdout, '');
+      const page = await show(link);
+      await page.waitForFunction('location.hash === "#crash-before-commit"');
+    });
+  }
+
+  test('of the script is the one that the page writes, with or without its #', async () => {
+    for (const link of ['transfer/s0n5', '#transfer/s0n5']) {
+      const { stdout } = await execaNode(path.join(import.meta.dirname, '../main.ts'), [
+        '--no-open',
+        '--out',
+        folder.path,
+        '--link',
+        link,
+      ]);
+      assert.match(stdout, /explorer\.html#transfer\/s0n5$/);
+    }
+  });
+
+  test('that no page has written is not read', () => {
+    for (const link of ['', '#', '#a b', '#A/s0', '#a/b/c', '#a!/s0']) {
+      assert.equal(readLink(link), undefined, link);
+    }
+  });
+});

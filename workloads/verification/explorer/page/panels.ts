@@ -1,0 +1,282 @@
+/** The panels of the page: figure, cells, processes, messages. */
+import { type ComponentChild, h } from 'preact';
+import type { WrittenChoice } from '../world/choice.ts';
+import type { FigurePart, LineName } from '../world/figure.ts';
+import type {
+  Picture,
+  PictureActor,
+  PictureCell,
+  PictureMessage,
+  PictureRow,
+} from '../world/picture.ts';
+
+type Choose = (choice: WrittenChoice) => void;
+
+/** A process has one colour everywhere. */
+export function colourOf(process: number): string {
+  return `var(--process-${process % 4})`;
+}
+
+function dot(process: number, title: string): ComponentChild {
+  return h('i', { class: 'dot', style: { background: colourOf(process) }, title });
+}
+
+export function figurePanel(
+  figure: readonly FigurePart[],
+  { messages, actors }: Picture,
+): ComponentChild {
+  const waiting = (name: LineName): readonly number[] => [
+    ...new Set(
+      messages.filter((one) => one.line === name && one.isAwaited).map(({ process }) => process),
+    ),
+  ];
+  return h(
+    'div',
+    { class: 'panel figure' },
+    h('h3', {}, 'The protocol, and where each process waits'),
+    figure.map(({ title, lines }) => [
+      h('h4', {}, title),
+      h(
+        'ol',
+        {},
+        lines.map(({ name, text, why }) => {
+          const here = waiting(name);
+          return h(
+            'li',
+            { class: here.length > 0 ? 'here' : '' },
+            h(
+              'details',
+              {},
+              h(
+                'summary',
+                { title: why },
+                h('code', {}, text),
+                h(
+                  'span',
+                  { class: 'who' },
+                  here.map((process) => dot(process, actors[process]?.name ?? '')),
+                ),
+              ),
+              h('p', {}, why),
+            ),
+          );
+        }),
+      ),
+    ]),
+  );
+}
+
+const KINDS = ['data', 'lock', 'write', 'rollback', 'notify', 'weak', 'acknowledgment write'];
+const ALWAYS = 3;
+
+export function cellsPanel(picture: Picture, before: Picture | undefined): ComponentChild {
+  const old = new Set(before?.rows.flatMap((row) => row.cells.map((cell) => keyOf(row, cell))));
+  const rows = merged(picture.rows);
+  const kinds = KINDS.filter(
+    (kind, i) => i < ALWAYS || rows.some(({ cells }) => cells.some((cell) => cell.kind === kind)),
+  );
+  return h(
+    'div',
+    { class: 'panel cells' },
+    h('h3', {}, 'What is stored'),
+    h(
+      'div',
+      { class: 'scroll' },
+      h(
+        'table',
+        {},
+        h(
+          'thead',
+          {},
+          h(
+            'tr',
+            {},
+            h('th', {}, 'cell'),
+            kinds.map((kind) => h('th', {}, titleOf(kind))),
+          ),
+        ),
+        h(
+          'tbody',
+          {},
+          rows.map((row) =>
+            h(
+              'tr',
+              {},
+              h('th', { scope: 'row' }, `${row.row}.${row.column}`),
+              kinds.map((kind) =>
+                h(
+                  'td',
+                  { class: kind.split(' ')[0] },
+                  row.cells
+                    .filter((cell) => cell.kind === kind)
+                    .map((cell) =>
+                      cellView(row, cell, before !== undefined && !old.has(keyOf(row, cell))),
+                    ),
+                ),
+              ),
+            ),
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+function titleOf(kind: string): string {
+  return kind === 'acknowledgment write' ? 'acknowledged' : kind;
+}
+
+/** A column's cells, and its notifications, which are in another row of the storage. */
+function merged(rows: readonly PictureRow[]): readonly PictureRow[] {
+  const groups = Map.groupBy(rows, ({ table, row, column }) => `${table}/${row}:${column}`);
+  return [...groups.values()].map((group) => {
+    const { table, row, column } = group[0] as PictureRow;
+    return { table, row, column, cells: group.flatMap(({ cells }) => cells) };
+  });
+}
+
+function keyOf({ table, row, column }: PictureRow, { kind, timestamp, text }: PictureCell): string {
+  return JSON.stringify([table, row, column, kind, timestamp, text]);
+}
+
+function cellView(
+  { row, column }: PictureRow,
+  { kind, timestamp, text }: PictureCell,
+  isNew: boolean,
+): ComponentChild {
+  const isPrimary = kind === 'lock' && text === `of ${row}.${column}`;
+  const shown = kind === 'lock' ? (isPrimary ? 'primary' : text.replace('of', 'primary:')) : text;
+  return h(
+    'div',
+    { class: isNew ? 'cell new' : 'cell' },
+    h('span', { class: 'timestamp' }, `${timestamp}:`),
+    ` ${shown === '' ? 'set' : shown}`,
+  );
+}
+
+export function processesPanel({ actors, nowMs }: Picture, choose: Choose): ComponentChild {
+  return h(
+    'div',
+    { class: 'panel processes' },
+    h('h3', {}, 'Processes'),
+    actors.map((actor, i) => processCard(actor, i, choose)),
+    h(
+      'div',
+      { class: 'time' },
+      h('span', {}, `${nowMs / 1_000} s`),
+      [
+        { of: 6_000, text: '6 s pass', why: 'longer than the time to live of a lock' },
+        { of: 35_000, text: '35 s pass', why: 'longer than a lease' },
+        { of: 130_000, text: '2 min pass', why: 'longer than a message may be in flight' },
+      ].map(({ of, text, why }) =>
+        h('button', { title: why, onClick: () => choose({ kind: 'time', of }) }, text),
+      ),
+    ),
+  );
+}
+
+function processCard(actor: PictureActor, of: number, choose: Choose): ComponentChild {
+  const { name, state, says, next, isPresumedDead } = actor;
+  const button = (kind: WrittenChoice['kind'], text: string, title: string): ComponentChild =>
+    h('button', { title, onClick: () => choose({ kind, of }) }, text);
+  return h(
+    'div',
+    { class: `card process ${state.replace(' ', '-')}`, style: { '--own': colourOf(of) } },
+    h(
+      'div',
+      { class: 'head' },
+      dot(of, name),
+      h('b', {}, name),
+      h('em', {}, state),
+      isPresumedDead && state !== 'dead' && h('em', {}, 'presumed dead'),
+    ),
+    says !== '' && h('p', {}, says),
+    h(
+      'div',
+      { class: 'buttons' },
+      state === 'idle' &&
+        h('button', { class: 'primary', onClick: () => choose({ kind: 'start', of }) }, next),
+      state !== 'dead' && button('crash', 'crash', 'It dies. What it has sent stays in flight.'),
+      state === 'dead' && button('restart', 'start again', 'A new process, under a new name.'),
+      state === 'paused'
+        ? button('resume', 'go on', 'It hears what has waited.')
+        : state !== 'dead' && button('pause', 'pause', 'It stops, and does not know.'),
+      !isPresumedDead &&
+        button('presume dead', 'presume dead', 'The others hear that it is dead, true or not.'),
+    ),
+  );
+}
+
+const TITLES: Readonly<Record<LineName, string>> = {
+  start: 'a start timestamp',
+  get: 'read',
+  prewrite: 'prewrite',
+  look: 'look',
+  'commit timestamp': 'a commit timestamp',
+  notify: 'notify',
+  commit: 'commit',
+  'roll back': 'roll back',
+  heartbeat: 'heartbeat',
+  scan: 'scan',
+  clear: 'clear the notification',
+  horizon: 'the horizon',
+  collect: 'collect',
+};
+
+export function messagesPanel({ messages, arrived }: Picture, choose: Choose): ComponentChild {
+  return h(
+    'div',
+    { class: 'panel messages' },
+    h('h3', {}, 'Messages in flight'),
+    messages.length === 0 && h('p', { class: 'none' }, 'None. Let a process begin its task.'),
+    messages.map((message) => messageCard(message, choose)),
+    arrived.length > 0 &&
+      h(
+        'details',
+        {},
+        h('summary', {}, 'Deliver an old message once more'),
+        arrived.map(({ number, process, sender, line, place }) =>
+          h(
+            'button',
+            { class: 'copy', onClick: () => choose({ kind: 'copy', of: number }) },
+            dot(process, sender),
+            ` ${TITLES[line]} ${placeIn(place)}`,
+          ),
+        ),
+      ),
+  );
+}
+
+function placeIn(place: string): string {
+  return place === 'oracle' ? '' : place.slice(place.indexOf('/') + 1);
+}
+
+function messageCard(message: PictureMessage, choose: Choose): ComponentChild {
+  const { number: of, process, sender, place, line, text, isAwaited, isMutation } = message;
+  const button = (kind: WrittenChoice['kind'], label: string, title: string): ComponentChild =>
+    h('button', { title, onClick: () => choose({ kind, of }) }, label);
+  return h(
+    'div',
+    { class: 'card message', title: text, style: { '--own': colourOf(process) } },
+    h(
+      'div',
+      { class: 'head' },
+      dot(process, sender),
+      h('b', {}, `${TITLES[line]} ${placeIn(place)}`),
+      !isAwaited && h('em', {}, 'its sender is gone'),
+    ),
+    h(
+      'div',
+      { class: 'buttons' },
+      h('button', { class: 'primary', onClick: () => choose({ kind: 'deliver', of }) }, 'deliver'),
+      isAwaited &&
+        button('lose', 'lose', 'It never arrives; its sender hears that there is no answer.'),
+      isAwaited &&
+        isMutation &&
+        button('lose answer', 'lose the answer', 'It is applied, and its sender hears nothing.'),
+      isAwaited &&
+        isMutation &&
+        button('give up', 'too late', 'Its sender gives up; it stays in flight.'),
+    ),
+  );
+}

@@ -1,20 +1,43 @@
 /**
  * For tests: loaded by each process of a round before its program, and before the engine. The lease
- * of an oracle never ends, as in the mutant `lease-of-oracle-never-ends`.
+ * of an oracle never ends, as in the mutant `lease-of-oracle-never-ends`. Each cut stops the host of
+ * the leading oracle for longer than its lease, so that a slow machine sees what a fast one sees.
  */
 import assert from 'node:assert/strict';
 import { registerHooks } from 'node:module';
 
-const FILE = '/engine/oracle/leased-allocator.ts';
-const CHECK = '    if (!this.isLeased) return undefined;\n';
+/** By end of a file's name: what stands there once, and what stands there instead. */
+const CHANGES: ReadonlyMap<string, readonly (readonly [before: string, after: string])[]> = new Map(
+  [
+    [
+      '/engine/oracle/leased-allocator.ts',
+      [['    if (!this.isLeased) return undefined;\n', '']] as const,
+    ],
+    [
+      '/chaos/cuts.ts',
+      [
+        ['const left = [...names]', "const left = ['stopped']"],
+        ['    forMs: ', '    forMs: 2 * ORACLE_LEASE_MS,\n    drawnMs: '],
+      ] as const,
+    ],
+    [
+      '/chaos/harm.ts',
+      [['stopped: pick([...hosts, master ?? leader], victim)', 'stopped: leader']],
+    ],
+  ],
+);
 
 registerHooks({
   load: (url, context, nextLoad) => {
     const loaded = nextLoad(url, context);
-    if (!url.endsWith(FILE)) return loaded;
+    const [, changes = []] = [...CHANGES].find(([end]) => url.endsWith(end)) ?? [];
+    if (changes.length === 0) return loaded;
     assert.ok(loaded.source instanceof Uint8Array, 'modules are read as bytes');
-    const parts = Buffer.from(loaded.source).toString().split(CHECK);
-    assert.equal(parts.length, 2, 'the lease is checked in one place');
-    return { ...loaded, source: parts.join('') };
+    let source = Buffer.from(loaded.source).toString();
+    for (const [before, after] of changes) {
+      assert.equal(source.split(before).length, 2, `${before} stands in one place`);
+      source = source.replace(before, after);
+    }
+    return { ...loaded, source };
   },
 });

@@ -54,8 +54,7 @@ test(
   async () => {
     const fixture = new URL('endless-lease.fixture.ts', import.meta.url);
     const NODE_OPTIONS = `${env['NODE_OPTIONS'] ?? ''} --import ${fixture.href}`;
-    // The first cut of this seed stops the host of the first oracle for longer than its lease.
-    const words = ['--hosts', '5', '--processes', '2', '--cuts', '--seed', '93', '--pairs', '1'];
+    const words = ['--hosts', '5', '--processes', '2', '--cuts', '--pairs', '1'];
     const { exitCode, stdout, stderr } = await execaNode(
       MAIN,
       [
@@ -70,7 +69,7 @@ test(
       { reject: false, env: { NODE_OPTIONS } },
     );
     assert.equal(exitCode, 1, `${stdout}\n${stderr}`);
-    assert.match(stdout, /^ +oracle: timestamps grow in the order of time +\d+ +/m);
+    assert.match(stdout, /^ +oracle: timestamps grow in the order of time +[1-9]/m);
   },
 );
 

@@ -111,13 +111,15 @@ describe('a newcomer', () => {
     }
     await page.keyboard.press('Enter');
     await page.waitForFunction('location.hash === "#transfer/s0n4c0"');
+    assert.match((await page.textContent('.process.dead')) ?? '', /start again/);
   });
 
   test('opens the reason of a line of the protocol without a mouse', async () => {
     const page = await show('');
     await page.focus('.figure summary');
     await page.keyboard.press('Enter');
-    await page.waitForSelector('.figure details[open] p');
+    const reason = await page.waitForSelector('.figure details[open] p');
+    assert.match((await reason.textContent()) ?? '', /\w{3}/);
   });
 
   test('steps with the arrow keys, and goes back', async () => {

@@ -12,19 +12,8 @@
  *   - every change of an observed column has its notification, at its commit timestamp (P40, P41)
  *   - an audit reports no error
  */
-import { createRandom } from '../../../engine/base/index.ts';
 import type { Cell } from '../../../engine/bigtable/index.ts';
-import { audit } from '../../../engine/audit/index.ts';
-import {
-  columnOf,
-  createContext,
-  isOf,
-  LOCK,
-  NOTIFY,
-  NOTIFY_FAMILIES,
-  notifyTable,
-  TABLE_FAMILIES,
-} from '../../../engine/transaction/index.ts';
+import { columnOf, isOf, LOCK, NOTIFY, notifyTable } from '../../../engine/transaction/index.ts';
 import {
   addressOf,
   type HistoricTransaction,
@@ -32,13 +21,11 @@ import {
   type Violation,
 } from '../judges/history.ts';
 import { judgeSnapshotIsolation } from '../judges/snapshot-isolation.ts';
-import { createMemoryBigtable } from '../../../engine/testing/memory-bigtable.ts';
-import { ScriptedOracle } from '../../../engine/testing/scripted-oracle.ts';
 import { VirtualClock } from '../../../engine/testing/virtual-clock.ts';
+import { auditCells } from '../world/audit-cells.ts';
 import type { ClientObservations } from './live-process.ts';
 import type { LocalState } from './local-states.ts';
 import type { Budget } from './scenarios.ts';
-import { setCell } from './rows.ts';
 import { take, type WorldRules, type WorldState } from './world-state.ts';
 
 export interface EndingRules extends WorldRules {
@@ -186,39 +173,20 @@ function judgeOutcomes(
     }));
 }
 
-/** The audit runs on a separate storage with the same cells. */
-async function auditRows(
+function auditRows(
   { rowNames, observed }: EndingRules,
-  world: WorldState,
+  { rows, nextTimestamp }: WorldState,
 ): Promise<readonly Violation[]> {
-  const store = createMemoryBigtable();
-  const tables = [
-    ...new Set(rowNames.map((rowName) => rowName.slice(0, rowName.indexOf('/')))),
-  ].filter((table) => !table.endsWith('.notify'));
-  for (const table of tables) {
-    await store.createTable(table, { families: TABLE_FAMILIES });
-    await store.createTable(notifyTable(table), { families: NOTIFY_FAMILIES });
-  }
-  for (const [i, { cells }] of world.rows.entries()) {
+  const placed = rows.map(({ cells }, i) => {
     const [table = '', row = ''] = (rowNames[i] ?? '').split('/');
-    const mutations = cells.map(setCell);
-    if (mutations.length > 0) await store.mutateRows([{ table, row, mutations }]);
-  }
-  const oracle = new ScriptedOracle(world.nextTimestamp);
-  const context = createContext({
-    store,
-    oracle,
-    clock: new VirtualClock(),
-    random: createRandom(1),
-    liveness: { self: 'auditor', isDead: () => true },
-    isObserved: async (_, column) => observed.includes(column),
+    return { table, row, cells };
   });
-  const audited = tables.map((table) => ({ table, observedColumns: observed }));
-  const findings = await Array.fromAsync(audit(context, audited));
-  return findings
-    .filter(({ severity }) => severity === 'error')
-    .map(({ code, cell, sentence }) => ({
-      claim: `audit: ${code}`,
-      message: `${cell.table}/${cell.row ?? ''}:${cell.column ?? ''}: ${sentence}`,
-    }));
+  const users = placed.map(({ table }) => table).filter((table) => !table.endsWith('.notify'));
+  return auditCells({
+    tables: new Map(users.map((table) => [table, observed])),
+    rows: placed,
+    nextTimestamp,
+    horizon: 0,
+    clock: new VirtualClock(),
+  });
 }

@@ -130,7 +130,7 @@ function tableOf({ cells }: RowState): TableData {
   return table;
 }
 
-export function setCell({ family, qualifier, timestamp, value }: Cell): Mutation {
+function setCell({ family, qualifier, timestamp, value }: Cell): Mutation {
   return { kind: 'set', family, qualifier, timestamp, value };
 }
 

@@ -33,8 +33,6 @@ export interface ExplorerScenario {
   readonly inDoubtAttemptsMax?: number | undefined;
   /** How long a read waits for a living owner's lock, in milliseconds. Default: the engine's. */
   readonly lockWaitMsMax?: number | undefined;
-  /** Whether an erase also hides what is set later, as in HBase (P63). Default false. */
-  readonly tombstones?: boolean | undefined;
 }
 
 export interface ExplorerActor {
@@ -75,6 +73,23 @@ export function cellOf(name: string): CellAddress {
     column: name.slice(colon + 1),
   };
 }
+
+/** One transaction that writes all of these, in this order; undefined deletes. */
+export function writing(values: Readonly<Record<string, string | undefined>>): ExplorerTask['run'] {
+  return ({ attempt }) =>
+    attempt(async (work) => {
+      for (const [cell, value] of Object.entries(values)) {
+        if (value === undefined) work.delete(cellOf(cell));
+        else work.set(cellOf(cell), value);
+      }
+    });
+}
+
+/** What a worker does, in every scenario that has one. */
+export const WORKER: ExplorerTask = {
+  does: 'scan, and run the observers',
+  run: ({ work }) => work(),
+};
 
 /** The number in a value such as `$10`; 0 if there is none. */
 export function dollars(value: Uint8Array | undefined): number {

@@ -27,6 +27,6 @@ export interface StoryPart {
   readonly choices: string;
 }
 
-export function choicesOf({ parts }: GalleryEntry): string {
+export function wholeStory({ parts }: GalleryEntry): string {
   return parts.map(({ choices }) => choices).join('');
 }

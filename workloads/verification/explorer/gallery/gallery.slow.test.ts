@@ -10,7 +10,7 @@ import { MUTANTS } from '../../mutants/mutants.ts';
 import * as sound from '../engine.ts';
 import type { ExplorerEngine } from '../search.ts';
 
-import { choicesOf, GALLERY, type GalleryEntry } from './index.ts';
+import { wholeStory, GALLERY, type GalleryEntry } from './index.ts';
 import { WITHOUT_ENTRY } from './without-entry.ts';
 
 async function engineOf({ mutant }: GalleryEntry): Promise<ExplorerEngine> {
@@ -38,7 +38,7 @@ for (const entry of GALLERY) {
       const scenario = engine.SCENARIOS.find(({ name }) => name === entry.scenario);
       assert.ok(scenario !== undefined, entry.scenario);
       const world = await engine.ExplorerWorld.open(scenario);
-      for (const choice of engine.oneByOne(engine.readChoices(choicesOf(entry)))) {
+      for (const choice of engine.oneByOne(engine.readChoices(wholeStory(entry)))) {
         assert.ok(await world.take(choice), `${engine.writeChoices([choice])} is possible`);
       }
       const claims = (await engine.endAndJudge(world)).map(({ claim }) => claim);
@@ -72,7 +72,7 @@ describe('an anomaly ends as its story tells:', () => {
       const entry = GALLERY.find((one) => one.name === name);
       const scenario = sound.SCENARIOS.find((one) => one.name === entry?.scenario);
       assert.ok(entry !== undefined && scenario !== undefined);
-      const { log } = await sound.replay(scenario, sound.readChoices(choicesOf(entry)));
+      const { log } = await sound.replay(scenario, sound.readChoices(wholeStory(entry)));
       for (const line of lines) {
         assert.ok(
           log.some((one) => line.test(one)),

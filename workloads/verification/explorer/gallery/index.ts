@@ -7,7 +7,7 @@ import { NOTIFYING } from './notifying.ts';
 import { READING } from './reading.ts';
 import { RESOLVING } from './resolving.ts';
 
-export { choicesOf, type GalleryEntry, type StoryPart } from './entry.ts';
+export { type GalleryEntry, type StoryPart, wholeStory } from './entry.ts';
 
 export const GALLERY: readonly GalleryEntry[] = [
   ...COMMITTING,

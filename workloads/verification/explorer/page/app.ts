@@ -12,7 +12,7 @@ import { COURSE, type CourseStep, type Seen } from '../course.ts';
 import { GALLERY, type GalleryEntry } from '../gallery/index.ts';
 import type { ExplorerEngine } from '../search.ts';
 import type { WrittenChoice } from '../world/choice.ts';
-import type { Story } from '../world/picture.ts';
+import type { PlayedStory } from '../world/picture.ts';
 import { courseBar, useProgress } from './course-panel.ts';
 import { diagram } from './diagram.ts';
 import { readLink, refusalOf, type Shown, writeLink } from './link.ts';
@@ -95,7 +95,7 @@ interface Telling {
   readonly engine: ExplorerEngine;
   readonly scenario: ExplorerEngine['SCENARIOS'][number];
   /** Undefined until one has been told; then the one before, until this one is. */
-  readonly story: Story | undefined;
+  readonly story: PlayedStory | undefined;
   /** Whether the story is that of the scene. */
   readonly isCurrent: boolean;
   /** On the state that is shown; undefined until the judge has looked. */
@@ -112,7 +112,7 @@ function useStory(data: PageData, scene: Scene): Telling {
   useEffect(() => {
     history.replaceState(null, '', linkOf(scene, engine));
     let isOld = false;
-    const set = (story: Story): void => setTold({ scenario, choices, story });
+    const set = (story: PlayedStory): void => setTold({ scenario, choices, story });
     void engine.tell(scenario, choices).then((story) => isOld || set(story));
     return () => void (isOld = true);
   }, [choices, scenario]);
@@ -141,7 +141,7 @@ interface Belongs {
 }
 
 interface Told extends Belongs {
-  readonly story: Story;
+  readonly story: PlayedStory;
 }
 
 interface Judged extends Belongs {
@@ -228,7 +228,7 @@ function scrollToNow(): void {
 }
 
 function seenAt(
-  story: Story | undefined,
+  story: PlayedStory | undefined,
   at: number,
   verdict: Telling['verdict'],
 ): Seen | undefined {
@@ -459,7 +459,7 @@ function verdictPanel(verdict: readonly Violation[] | undefined): ComponentChild
   );
 }
 
-function logPanel({ pictures }: Story, at: number): ComponentChild {
+function logPanel({ pictures }: PlayedStory, at: number): ComponentChild {
   const lines = pictures.slice(0, at + 1).flatMap(({ log }) => log);
   return h(
     'details',

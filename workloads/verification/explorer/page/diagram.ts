@@ -5,7 +5,7 @@
  */
 import { type ComponentChild, h } from 'preact';
 import type { ExplorerEvent } from '../world/world.ts';
-import type { Story } from '../world/picture.ts';
+import type { PlayedStory } from '../world/picture.ts';
 import { colourOf } from './panels.ts';
 
 const STEP = 30;
@@ -16,7 +16,7 @@ const NAMES = 84;
 const TOP = 18;
 
 export function diagram(
-  { pictures, events }: Story,
+  { pictures, events }: PlayedStory,
   at: number,
   processes: number,
 ): ComponentChild {

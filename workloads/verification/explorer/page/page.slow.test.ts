@@ -16,7 +16,7 @@ import { importWith } from '../../mutants/hunt.ts';
 import { MUTANTS } from '../../mutants/mutants.ts';
 import { COURSE } from '../course.ts';
 import * as sound from '../engine.ts';
-import { choicesOf, GALLERY } from '../gallery/index.ts';
+import { wholeStory, GALLERY } from '../gallery/index.ts';
 import type { ExplorerEngine } from '../search.ts';
 import { buildPage } from './build.ts';
 import { readLink, writeLink } from './link.ts';
@@ -82,7 +82,7 @@ describe('each story is the same in Chromium as in Node:', () => {
   for (const entry of GALLERY) {
     test(entry.name, async () => {
       for (const mutant of new Set([entry.mutant, undefined])) {
-        const choices = choicesOf(entry);
+        const choices = wholeStory(entry);
         const here = await told(await engineOf(mutant), entry.scenario, choices);
         const there = await page.evaluate(
           `(${told.toString()})(explorer.load(${JSON.stringify(mutant)}), ${JSON.stringify(entry.scenario)}, ${JSON.stringify(choices)})`,

@@ -4,7 +4,7 @@
  */
 import { textOf } from '../../../../engine/base/index.ts';
 import type { WorkloadObserver } from '../../invariants/workload.ts';
-import { cellOf, type ExplorerScenario, type TaskClient } from '../scenario.ts';
+import { type ExplorerScenario, WORKER, writing } from '../scenario.ts';
 
 const PAGE = 'pages/a:content';
 const INDEX = 'pages/a:entry';
@@ -21,13 +21,6 @@ const INDEXER: WorkloadObserver = {
   },
 };
 
-function load(version: string) {
-  return ({ attempt }: TaskClient): Promise<void> =>
-    attempt(async (work) => work.set(cellOf(PAGE), version));
-}
-
-const WORKER = { does: 'scan, and run the observers', run: ({ work }: TaskClient) => work() };
-
 export const CRAWL: ExplorerScenario = {
   name: 'crawl',
   about: 'A crawler loads a page twice, and two workers keep its entry in an index up to date.',
@@ -38,8 +31,8 @@ export const CRAWL: ExplorerScenario = {
     {
       name: 'crawler',
       tasks: [
-        { does: 'load the page', run: load('v1') },
-        { does: 'load it again', run: load('v2') },
+        { does: 'load the page', run: writing({ [PAGE]: 'v1' }) },
+        { does: 'load it again', run: writing({ [PAGE]: 'v2' }) },
       ],
     },
     { name: 'worker', tasks: [WORKER] },

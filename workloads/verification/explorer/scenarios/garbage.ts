@@ -1,18 +1,8 @@
 /** Old versions, a collector that deletes them, and snapshots that still read them. */
-import { cellOf, type ExplorerScenario, type TaskClient } from '../scenario.ts';
+import { type ExplorerScenario, writing } from '../scenario.ts';
 
 const BOB = 'accounts/Bob:bal';
 const JOE = 'accounts/Joe:bal';
-
-function write(values: Readonly<Record<string, string | undefined>>) {
-  return ({ attempt }: TaskClient): Promise<void> =>
-    attempt(async (work) => {
-      for (const [cell, value] of Object.entries(values)) {
-        if (value === undefined) work.delete(cellOf(cell));
-        else work.set(cellOf(cell), value);
-      }
-    });
-}
 
 export const GARBAGE: ExplorerScenario = {
   name: 'garbage',
@@ -23,8 +13,8 @@ export const GARBAGE: ExplorerScenario = {
     {
       name: 'writer',
       tasks: [
-        { does: 'set both to $20', run: write({ [BOB]: '$20', [JOE]: '$20 too' }) },
-        { does: 'delete Joe', run: write({ [JOE]: undefined }) },
+        { does: 'set both to $20', run: writing({ [BOB]: '$20', [JOE]: '$20 too' }) },
+        { does: 'delete Joe', run: writing({ [JOE]: undefined }) },
       ],
     },
     { name: 'reader', tasks: [{ does: 'read both', run: ({ read }) => read(BOB, JOE) }] },
@@ -41,9 +31,9 @@ export const DEAD_WRITER: ExplorerScenario = {
   processes: [
     {
       name: 'writer',
-      tasks: [{ does: 'set both to $20', run: write({ [BOB]: '$20', [JOE]: '$20 too' }) }],
+      tasks: [{ does: 'set both to $20', run: writing({ [BOB]: '$20', [JOE]: '$20 too' }) }],
     },
-    { name: 'other', tasks: [{ does: 'set Bob to $30', run: write({ [BOB]: '$30' }) }] },
+    { name: 'other', tasks: [{ does: 'set Bob to $30', run: writing({ [BOB]: '$30' }) }] },
     { name: 'collector', tasks: [{ does: 'collect garbage', run: ({ collect }) => collect() }] },
   ],
 };

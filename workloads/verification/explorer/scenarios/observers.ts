@@ -1,10 +1,7 @@
 /** Observers: several for one change, weak notifications, and names that could be joined. */
 import { textOf } from '../../../../engine/base/index.ts';
 import type { Work, WorkloadObserver } from '../../invariants/workload.ts';
-import { cellOf, type ExplorerScenario, type TaskClient } from '../scenario.ts';
-import { setting } from './places.ts';
-
-const WORKER = { does: 'scan, and run the observers', run: ({ work }: TaskClient) => work() };
+import { cellOf, type ExplorerScenario, type TaskClient, WORKER, writing } from '../scenario.ts';
 
 /** Copies the column that it observes into another one of the row. */
 function copier(name: string, column: string, to: string, weak = false): WorkloadObserver {
@@ -27,7 +24,7 @@ export const TWO_COLUMNS: ExplorerScenario = {
   processes: [
     {
       name: 'crawler',
-      tasks: [{ does: 'load a page', run: setting({ [CONTENT]: 'text', [LINKS]: 'b, c' }) }],
+      tasks: [{ does: 'load a page', run: writing({ [CONTENT]: 'text', [LINKS]: 'b, c' }) }],
     },
     { name: 'worker', tasks: [WORKER] },
   ],
@@ -43,8 +40,8 @@ export const COLONS: ExplorerScenario = {
     {
       name: 'writer',
       tasks: [
-        { does: 'change column x:y', run: setting({ 'pages/r:x:y': 'first' }) },
-        { does: 'change column y', run: setting({ 'pages/r:y': 'second' }) },
+        { does: 'change column x:y', run: writing({ 'pages/r:x:y': 'first' }) },
+        { does: 'change column y', run: writing({ 'pages/r:y': 'second' }) },
       ],
     },
     { name: 'worker', tasks: [WORKER] },

@@ -2,15 +2,7 @@
  * What a place may look like: two cells of one row, two tables, and names that could be joined in
  * two ways.
  */
-import { cellOf, type ExplorerScenario, type TaskClient } from '../scenario.ts';
-
-/** One transaction that writes all of these, in this order. */
-export function setting(values: Readonly<Record<string, string>>) {
-  return ({ attempt }: TaskClient): Promise<void> =>
-    attempt(async (work) => {
-      for (const [cell, value] of Object.entries(values)) work.set(cellOf(cell), value);
-    });
-}
+import { cellOf, type ExplorerScenario, type TaskClient, writing } from '../scenario.ts';
 
 const BALANCE = 'accounts/Bob:bal';
 const NOTE = 'accounts/Bob:note';
@@ -23,7 +15,7 @@ export const ONE_ROW: ExplorerScenario = {
   processes: [
     {
       name: 'writer',
-      tasks: [{ does: 'pay $3, with a note', run: setting({ [BALANCE]: '$7', [NOTE]: 'paid' }) }],
+      tasks: [{ does: 'pay $3, with a note', run: writing({ [BALANCE]: '$7', [NOTE]: 'paid' }) }],
     },
     {
       name: 'reader',
@@ -43,7 +35,7 @@ export const TWO_TABLES: ExplorerScenario = {
   processes: [
     {
       name: 'writer',
-      tasks: [{ does: 'move $7', run: setting({ [CURRENT]: '$3', [SAVINGS]: '$9' }) }],
+      tasks: [{ does: 'move $7', run: writing({ [CURRENT]: '$3', [SAVINGS]: '$9' }) }],
     },
     {
       name: 'reader',
@@ -64,7 +56,7 @@ export const JOINED_NAMES: ExplorerScenario = {
   processes: [
     {
       name: 'writer',
-      tasks: [{ does: 'set both', run: setting({ [LONG_COLUMN]: 'new', [LONG_ROW]: 'new too' }) }],
+      tasks: [{ does: 'set both', run: writing({ [LONG_COLUMN]: 'new', [LONG_ROW]: 'new too' }) }],
     },
     {
       name: 'reader',

@@ -2,7 +2,7 @@
  * Bob has $10 and Joe $2, as in figure 4 of the paper. One process moves $7 from one to the other;
  * others read both, pay Bob's wages, or move money back.
  */
-import { cellOf, dollars, type ExplorerScenario, type TaskClient } from '../scenario.ts';
+import { cellOf, dollars, type ExplorerScenario, type TaskClient, writing } from '../scenario.ts';
 
 const BOB = 'accounts/Bob:bal';
 const JOE = 'accounts/Joe:bal';
@@ -75,10 +75,10 @@ export const BLIND: ExplorerScenario = {
   processes: [
     {
       name: 'writer',
-      tasks: [{ does: 'set both to $20', run: write({ [BOB]: '$20', [JOE]: '$20 too' }) }],
+      tasks: [{ does: 'set both to $20', run: writing({ [BOB]: '$20', [JOE]: '$20 too' }) }],
     },
-    { name: 'other', tasks: [{ does: 'set Joe to $30', run: write({ [JOE]: '$30' }) }] },
-    { name: 'eraser', tasks: [{ does: 'delete Joe', run: write({ [JOE]: undefined }) }] },
+    { name: 'other', tasks: [{ does: 'set Joe to $30', run: writing({ [JOE]: '$30' }) }] },
+    { name: 'eraser', tasks: [{ does: 'delete Joe', run: writing({ [JOE]: undefined }) }] },
     READER,
   ],
 };
@@ -95,11 +95,11 @@ export const THREE_ROWS: ExplorerScenario = {
     {
       name: 'writer',
       tasks: [
-        { does: 'set all three', run: write({ [ANN]: '$20', [BOB]: '$21', [JOE]: '$22' }) },
-        { does: 'set Joe again', run: write({ [JOE]: '$23' }) },
+        { does: 'set all three', run: writing({ [ANN]: '$20', [BOB]: '$21', [JOE]: '$22' }) },
+        { does: 'set Joe again', run: writing({ [JOE]: '$23' }) },
       ],
     },
-    { name: 'other', tasks: [{ does: 'set Joe to $30', run: write({ [JOE]: '$30' }) }] },
+    { name: 'other', tasks: [{ does: 'set Joe to $30', run: writing({ [JOE]: '$30' }) }] },
   ],
 };
 
@@ -111,8 +111,8 @@ export const BLIND_AFTER_DEATH: ExplorerScenario = {
   initial: { [BOB]: '$10' },
   lastWrites: BOB,
   processes: [
-    { name: 'first', tasks: [{ does: 'set Bob to $20', run: write({ [BOB]: '$20' }) }] },
-    { name: 'second', tasks: [{ does: 'set Bob to $30', run: write({ [BOB]: '$30' }) }] },
+    { name: 'first', tasks: [{ does: 'set Bob to $20', run: writing({ [BOB]: '$20' }) }] },
+    { name: 'second', tasks: [{ does: 'set Bob to $30', run: writing({ [BOB]: '$30' }) }] },
   ],
 };
 
@@ -123,13 +123,3 @@ export const LARGE_TIMESTAMPS: ExplorerScenario = {
   about: 'The same transfer, in a database whose timestamps have sixteen digits.',
   firstTimestamp: 9_007_199_254_740_000,
 };
-
-function write(values: Readonly<Record<string, string | undefined>>) {
-  return ({ attempt }: TaskClient): Promise<void> =>
-    attempt(async (work) => {
-      for (const [cell, value] of Object.entries(values)) {
-        if (value === undefined) work.delete(cellOf(cell));
-        else work.set(cellOf(cell), value);
-      }
-    });
-}

@@ -60,7 +60,7 @@ export interface PictureMessage {
   readonly sentAt: number;
 }
 
-export interface Story {
+export interface PlayedStory {
   /** Before the first choice, and after each. */
   readonly pictures: readonly Picture[];
   readonly events: readonly ExplorerEvent[];
@@ -69,7 +69,7 @@ export interface Story {
 export async function tell(
   scenario: ExplorerScenario,
   choices: readonly WrittenChoice[],
-): Promise<Story> {
+): Promise<PlayedStory> {
   const world = await ExplorerWorld.open(scenario);
   const pictures = [await pictureOf(world, 0, true)];
   for (const choice of choices) {

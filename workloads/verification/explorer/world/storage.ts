@@ -22,7 +22,7 @@ import { isOwnTable } from './door.ts';
 import type { ExplorerAnswer, ExplorerRequest } from './message.ts';
 
 export class WorldStorage {
-  readonly store: Bigtable;
+  readonly store: Bigtable = createMemoryBigtable();
   readonly records: HistoricRecord[] = [];
   readonly rollbacks: HistoricRollback[] = [];
   /** Of the simulator: whether refusals have grounds, and whether primaries leave a trace. */
@@ -36,10 +36,6 @@ export class WorldStorage {
   horizon: Timestamp = 0;
   /** Announced drops of tables. Only grows. */
   drops = 0;
-
-  constructor(tombstones: boolean | undefined) {
-    this.store = createMemoryBigtable({ tombstones });
-  }
 
   /** All cells of the tables of users and their companions, by `table/row`. */
   async cells(): Promise<ReadonlyMap<string, readonly Cell[]>> {

@@ -7,24 +7,18 @@
  *
  * So it says what is certain already: whatever is still in flight may never arrive.
  */
-import { createRandom } from '../../../../engine/base/index.ts';
-import { audit } from '../../../../engine/audit/index.ts';
-import { ScriptedOracle } from '../../../../engine/testing/scripted-oracle.ts';
-import { createMemoryBigtable } from '../../../../engine/testing/memory-bigtable.ts';
 import {
   columnOf,
-  createContext,
   isOf,
   LOCK,
   NOTIFY,
-  NOTIFY_FAMILIES,
   notifyTable,
-  TABLE_FAMILIES,
   WEAK,
 } from '../../../../engine/transaction/index.ts';
 import type { Violation } from '../../judges/history.ts';
 import { judgeNotifications } from '../../judges/notifications.ts';
 import { judgeSnapshotIsolation } from '../../judges/snapshot-isolation.ts';
+import { auditCells } from '../../world/audit-cells.ts';
 import { cellOf, type ExplorerScenario, type TaskClient } from '../scenario.ts';
 import type { WrittenChoice } from './choice.ts';
 import { ExplorerProcess } from './process.ts';
@@ -145,42 +139,21 @@ function notificationsIn(stored: StoredCells): readonly string[] {
   );
 }
 
-/** The audit runs on a separate storage with the same cells, because it asks without a process. */
-async function auditOf(world: ExplorerWorld, stored: StoredCells): Promise<readonly Violation[]> {
-  const { scenario } = world;
-  const store = createMemoryBigtable();
-  const tables = Object.entries(scenario.tables).filter(
-    ([table]) => ![...stored.keys()].some((row) => row.startsWith(`${table}.i`)), // Created again.
+function auditOf(world: ExplorerWorld, stored: StoredCells): Promise<readonly Violation[]> {
+  const { scenario, nextTimestamp, horizon } = world;
+  const isCreatedAgain = (table: string): boolean =>
+    [...stored.keys()].some((row) => row.startsWith(`${table}.i`));
+  const tables = new Map(
+    Object.entries(scenario.tables)
+      .filter(([table]) => !isCreatedAgain(table))
+      .map(([table, { observedColumns = [] }]) => [table, observedColumns]),
   );
-  for (const [table] of tables) {
-    await store.createTable(table, { families: TABLE_FAMILIES });
-    await store.createTable(notifyTable(table), { families: NOTIFY_FAMILIES });
-  }
-  for (const [place, cells] of stored) {
-    const slash = place.indexOf('/');
-    const [table, row] = [place.slice(0, slash), place.slice(slash + 1)];
-    if (!tables.some(([name]) => name === table || notifyTable(name) === table)) continue;
-    const mutations = cells.map(({ family, qualifier, timestamp, value }) => {
-      return { kind: 'set', family, qualifier, timestamp, value } as const;
-    });
-    await store.mutateRows([{ table, row, mutations }]);
-  }
-  const oracle = new ScriptedOracle(world.nextTimestamp);
-  oracle.horizon = world.horizon;
-  const context = createContext({
-    store,
-    oracle,
-    clock: new ExplorerProcess(-1, 'auditor', { nowMs: 0, sleepers: [] }).clock,
-    random: createRandom(1),
-    liveness: { self: 'auditor', isDead: () => true },
-    isObserved: async () => false,
-  });
-  const audited = tables.map(([table, { observedColumns = [] }]) => ({ table, observedColumns }));
-  const findings = await Array.fromAsync(audit(context, audited));
-  return findings
-    .filter(({ severity }) => severity === 'error')
-    .map(({ code, cell, sentence }) => ({
-      claim: `audit: ${code}`,
-      message: `${cell.table}/${cell.row ?? ''}:${cell.column ?? ''}: ${sentence}`,
-    }));
+  const rows = [...stored]
+    .map(([place, cells]) => {
+      const slash = place.indexOf('/');
+      return { table: place.slice(0, slash), row: place.slice(slash + 1), cells };
+    })
+    .filter(({ table }) => tables.has(table.replace(notifyTable(''), '')));
+  const { clock } = new ExplorerProcess(-1, 'auditor', { nowMs: 0, sleepers: [] });
+  return auditCells({ tables, rows, nextTimestamp, horizon, clock });
 }

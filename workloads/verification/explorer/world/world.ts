@@ -112,7 +112,7 @@ export class ExplorerWorld {
 
   private constructor(scenario: ExplorerScenario) {
     this.scenario = scenario;
-    this.#storage = new WorldStorage(scenario.tombstones);
+    this.#storage = new WorldStorage();
   }
 
   static async open(scenario: ExplorerScenario): Promise<ExplorerWorld> {

@@ -61,7 +61,7 @@ const WRONG = 'the option tls cannot be used: its ';
 const BEGIN = /(?=-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----)/;
 
 /**
- * All certificates of a text in PEM, in their order. OpenSSL stops reading at the first that is
+ * All certificates of a text in PEM, in their order; a key may stand among them. OpenSSL stops reading at the first that is
  * damaged, and does without those that follow.
  * @param what as the error names it
  * @throws INVALID_ARGUMENT if there is none, or one cannot be read
@@ -72,7 +72,7 @@ export function certificatesIn(
 ): readonly [X509Certificate, ...X509Certificate[]] {
   const parts = Buffer.from(pem).toString('latin1').split(BEGIN);
   const certificates = parts
-    .filter((part) => part.startsWith('-----BEGIN'))
+    .filter((part) => part.search(BEGIN) === 0) // Not what stands before the first one.
     .map((part, i) => {
       try {
         return new X509Certificate(part);

@@ -208,12 +208,11 @@ class Connection implements RpcClient {
   #newLine(): Line {
     const { Client: Channel, credentials } = grpc();
     const { keepaliveMs = KEEPALIVE_MS } = this.#options;
-    const security = this.#security?.credentials() ?? credentials.createInsecure();
-    return {
-      channel: new Channel(this.address, security, channelOptions(keepaliveMs)),
-      running: 0,
-      renewed: new AbortController(),
-    };
+    const security = this.#security;
+    const shown = security?.credentials() ?? credentials.createInsecure();
+    const channel = new Channel(this.address, shown, channelOptions(keepaliveMs));
+    if (security !== undefined) eachTimeReady(channel, () => security.accepted());
+    return { channel, running: 0, renewed: new AbortController() };
   }
 
   /** A call on the line, or its streams, have ended. */
@@ -306,6 +305,22 @@ function whenReady(client: Client, deadlineMs: number, done: (isReady: boolean) 
     }
     channel.getConnectivityState(true); // Connects, also after a failure.
     channel.watchConnectivityState(state, deadlineMs, look);
+  };
+  look();
+}
+
+/**
+ * Calls back each time the channel is ready: the server has sent its first words of HTTP/2, which
+ * with TLS 1.3 it does only after it has judged this process's certificate.
+ */
+function eachTimeReady(client: Client, act: () => void): void {
+  const { READY, SHUTDOWN } = grpc().connectivityState;
+  const channel = client.getChannel();
+  const look = (): void => {
+    const state = channel.getConnectivityState(false);
+    if (state === SHUTDOWN) return;
+    if (state === READY) act();
+    channel.watchConnectivityState(state, Infinity, look);
   };
   look();
 }

@@ -407,6 +407,16 @@ test('each certificate of the authorities is looked at, not only the first', asy
   }
 });
 
+test('one file may hold the key and the certificate, in either order', async (t) => {
+  const own = identity({ name: 'the oracle', hosts: HOSTS });
+  const [certificate, key] = [own.certificate, own.key].map((pem) => Buffer.from(pem).toString());
+  for (const text of [`${key}\n${certificate}`, `${certificate}\n${key}`]) {
+    const both = Buffer.from(text);
+    const server = await serve(t, { tls: new Source({ ...own, certificate: both, key: both }) });
+    assert.equal((await ask(client(t, server.address, new Source(identity())))).first, 1);
+  }
+});
+
 /** Few enough for the usual limits of open files; the service itself holds at most 512. */
 const STRANGERS = 10_000;
 const AT_A_TIME = 200;

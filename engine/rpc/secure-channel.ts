@@ -21,8 +21,10 @@ import type { TlsSource } from './tls.ts';
 export interface SecureChannel {
   /** For one channel; others share no connection with it. */
   credentials(): ChannelCredentials;
-  /** Why there is no connection, if there is none. */
+  /** Why there is no connection, if there is none; undefined if TLS is not what failed. */
   readonly failure: string | undefined;
+  /** To be called when the server has spoken on a connection: it trusts this process. */
+  accepted(): void;
   /** Whether the newest identity of the source can be used. Connections from now on show it. */
   takeUp(): boolean;
   /** Ends the watch over the peers' certificates. */
@@ -68,6 +70,9 @@ export function secureChannel(address: string, options: SecureChannelOptions): S
     credentials: () => credentialsOf(secure),
     get failure() {
       return failure;
+    },
+    accepted: () => {
+      failure = undefined;
     },
     takeUp: () => {
       try {

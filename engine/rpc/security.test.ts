@@ -239,6 +239,26 @@ test('the lock service asks for the same certificates', async (t) => {
   assert.match(warnings[0] ?? '', /the lock service at \S+ cannot be used/);
 });
 
+test('a server that has answered, and is gone later, is not said to mistrust the certificate', async (t) => {
+  const tls = new Source(identity({ hosts: HOSTS }));
+  const Allocate = (_call: unknown, answer: (error: null, response: object) => void): void =>
+    answer(null, { version: 1, first: 1 });
+  const server = await startServer(oracleService, { Allocate }, { tls });
+  t.after(() => server.close());
+  const client = connect(server.address, oracleService, { clock: systemClock, tls });
+  t.after(() => client.close());
+  const ask = (): Promise<unknown> => client.call('Allocate', { count: 1 }, { deadlineMs: 60_000 });
+  await ask();
+  await server.close();
+  for (let i = 0; i < 3; i++) {
+    await assert.rejects(ask(), (error: Error & { readonly code?: string }) => {
+      assert.equal(error.code, 'STORE_UNAVAILABLE');
+      assert.doesNotMatch(error.message, /trust/);
+      return true;
+    });
+  }
+});
+
 test('what a server says of itself reaches the caller, also with TLS', async (t) => {
   const tls = new Source(identity({ hosts: HOSTS }));
   const standby = { code: 14, details: 'this oracle stands by' };

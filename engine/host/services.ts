@@ -90,18 +90,18 @@ export async function startOracle(
 }
 
 /** A standby that watches the lease does its work, too. */
-export function isAtWork({ isLeased, isWatching }: LeasedAllocator): boolean {
-  return isLeased || isWatching;
+export function isAtWork({ isLeading, isWatching }: LeasedAllocator): boolean {
+  return isLeading || isWatching;
 }
 
 function readingsOf(source: LeasedAllocator): readonly Reading[] {
   const seconds = source.remainingMs / 1_000;
   return [
     { metric: 'percolator.oracle.timestamps', value: source.handedOut },
-    { metric: 'percolator.oracle.leading', value: source.isLeased ? 1 : 0 },
+    { metric: 'percolator.oracle.leading', value: source.isLeading ? 1 : 0 },
     {
       metric: 'percolator.lease.remaining',
-      value: source.isLeased ? seconds : undefined,
+      value: source.isLeading ? seconds : undefined,
       attributes: { 'percolator.lease': 'oracle' },
     },
   ];
@@ -111,7 +111,7 @@ function readingsOf(source: LeasedAllocator): readonly Reading[] {
 async function tellLease(source: LeasedAllocator, log: Log, signal: AbortSignal): Promise<void> {
   let was: boolean | undefined;
   while (!signal.aborted) {
-    const is = source.isLeased;
+    const is = source.isLeading;
     if (is !== was) {
       if (is) log.say('info', 'leads', 'this oracle hands out timestamps', { epoch: source.epoch });
       else log.say('info', 'stands-by', 'this oracle does not hold the lease, and watches it');

@@ -51,15 +51,15 @@ async function oracleOn(t: TestContext, store = createMemoryBigtable()): Promise
 /** As an oracle that leads the database of `identity`, or stands by. */
 function sourceOf(
   identity: string,
-  { isLeased, newest }: { readonly isLeased: boolean; readonly newest: () => number },
+  { isLeading, newest }: { readonly isLeading: boolean; readonly newest: () => number },
 ): TimestampSource {
   const answer = async (): Promise<number> => {
-    if (isLeased) return 0;
+    if (isLeading) return 0;
     throw new PercolatorError('STORE_UNAVAILABLE', 'another process does it');
   };
   return {
     identity,
-    isLeased,
+    isLeading,
     epoch: 7,
     get newest() {
       return newest();
@@ -90,8 +90,8 @@ test('the rate is read, and no timestamp allocated; a standby is told by what it
   const store = await databaseFolder();
   const { database } = await readStatus(configurationOf({ store }));
   let newest = 1_000;
-  const leader = sourceOf(database ?? '', { isLeased: true, newest: () => (newest += 500) });
-  const standby = sourceOf(database ?? '', { isLeased: false, newest: () => 0 });
+  const leader = sourceOf(database ?? '', { isLeading: true, newest: () => (newest += 500) });
+  const standby = sourceOf(database ?? '', { isLeading: false, newest: () => 0 });
   const oracles = [await serve(t, standby), await serve(t, leader)];
   const status = await readStatus(configurationOf({ store, oracles }));
   assert.deepEqual(
@@ -105,6 +105,36 @@ test('the rate is read, and no timestamp allocated; a standby is told by what it
   assert.ok(perSecond !== null && perSecond > 10 && perSecond <= 1_000, `${perSecond}`);
   assert.ok((status.horizon.age ?? 0) >= 1_500, `${status.horizon.age}`);
   assert.equal(await waitFor(configurationOf({ store, oracles }), 'ready', 0), undefined);
+});
+
+test('an oracle hears of its database later: until then it is not one of another', async (t) => {
+  const store = await databaseFolder();
+  const { database } = await readStatus(configurationOf({ store }));
+  let identity: string | undefined;
+  const source: TimestampSource = {
+    ...sourceOf('', { isLeading: true, newest: () => 0 }),
+    newest: undefined,
+    get identity() {
+      return identity;
+    },
+  };
+  const oracles = [await serve(t, source)];
+  for (const told of [undefined, database ?? undefined, 'of another store']) {
+    identity = told;
+    const status = await readStatus(configurationOf({ store, oracles }));
+    const isOther = told === 'of another store';
+    assert.equal(status.oracles[0]?.state, isOther ? 'another database' : 'leads');
+  }
+});
+
+test('an oracle that does not know its newest timestamp makes neither a rate nor an age', async (t) => {
+  const store = await databaseFolder();
+  const { database } = await readStatus(configurationOf({ store }));
+  const source = sourceOf(database ?? '', { isLeading: true, newest: () => 0 });
+  const status = await readStatus(configurationOf({ store, oracles: [await serve(t, source)] }));
+  assert.equal(status.oracles[0]?.state, 'leads');
+  assert.equal(status.timestamps.perSecond, null);
+  assert.equal(status.horizon.age, null);
 });
 
 test('an oracle knows the newest timestamp that it has handed out', async (t) => {

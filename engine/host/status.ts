@@ -211,7 +211,9 @@ async function askOracle(client: RpcClient, identity: string | undefined): Promi
     if (service !== fullNameOf(oracleService())) {
       return { ...status, state: 'does not answer', why: `it serves ${service}` };
     }
-    if (database !== identity) return { ...status, state: 'another database', why: database };
+    // An oracle that does not know yet which database it serves names none.
+    const isOther = database !== '' && database !== identity;
+    if (isOther) return { ...status, state: 'another database', why: database };
     if (isStandby) return { ...status, state: 'stands by' };
     const { epoch } = await client.call<HorizonResponse>('ReadHorizon', {}, DEADLINE);
     return { ...status, state: 'leads', epoch };
@@ -222,15 +224,14 @@ async function askOracle(client: RpcClient, identity: string | undefined): Promi
 }
 
 /** From two readings of the newest timestamp, so that what is measured is not changed by it. */
-async function measureRate(
-  leader: RpcClient,
-): Promise<{ readonly perSecond: number | null; readonly newest: Timestamp }> {
+async function measureRate(leader: RpcClient): Promise<Pick<AskedOracles, 'perSecond' | 'newest'>> {
   const read = (): Promise<HorizonResponse> => leader.call('ReadHorizon', {}, DEADLINE);
   const before = await read();
   const beforeMs = systemClock.monotonicMs();
   await systemClock.sleep(RATE_MS);
   const after = await read();
   const seconds = (systemClock.monotonicMs() - beforeMs) / 1_000;
+  if (after.newest === 0) return { perSecond: null, newest: undefined }; // It does not know it.
   const isOneLease = before.epoch === after.epoch;
   const handedOut = after.newest - before.newest;
   return { perSecond: isOneLease ? handedOut / seconds : null, newest: after.newest };

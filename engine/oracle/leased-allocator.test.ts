@@ -97,7 +97,7 @@ test('disposing of an oracle gives up its lease; a standby has no epoch yet', as
     assert.deepEqual([source.epoch, standby.epoch], [1, 0]);
     await standby.close();
   }
-  assert.equal((await openLeasedAllocator(store, clock, options)).isLeased, true);
+  assert.equal((await openLeasedAllocator(store, clock, options)).isLeading, true);
 });
 
 test('an oracle that is closed during a renewal gives up the renewed lease', async () => {
@@ -109,7 +109,7 @@ test('an oracle that is closed during a renewal gives up the renewed lease', asy
   await clock.advance(TTL_MS / 2);
   assert.ok(closing !== undefined);
   await closing;
-  assert.equal((await openLeasedAllocator(store, clock, options)).isLeased, true);
+  assert.equal((await openLeasedAllocator(store, clock, options)).isLeading, true);
 });
 
 test('an oracle whose store refuses can be closed, and its lease expires', async () => {
@@ -120,12 +120,12 @@ test('an oracle whose store refuses can be closed, and its lease expires', async
     client.beforeCall = () => {
       throw new PercolatorError('STORE_UNAVAILABLE', 'the store is away');
     };
-    assert.equal(source.isLeased, true);
+    assert.equal(source.isLeading, true);
   }
   const next = await openLeasedAllocator(store, clock, options);
-  assert.equal(next.isLeased, false);
+  assert.equal(next.isLeading, false);
   await clock.advance(2 * TTL_MS);
-  assert.equal(next.isLeased, true);
+  assert.equal(next.isLeading, true);
 });
 
 for (const [rule, what, change] of [
@@ -149,8 +149,8 @@ test('the lease is renewed for as long as the oracle lives, and no other takes i
   const standby = await openLeasedAllocator(store, clock, options);
   for (let i = 0; i < 20; i++) {
     await clock.advance(TTL_MS / 2);
-    assert.equal(source.isLeased, true);
-    assert.equal(standby.isLeased, false);
+    assert.equal(source.isLeading, true);
+    assert.equal(standby.isLeading, false);
   }
 });
 
@@ -184,10 +184,10 @@ test('P35: the successor waits for longer than the old oracle counts on its leas
     slow.isPaused = true; // The answer comes late, and is the last one it receives.
   };
   await clock.advance(TTL_MS / 2 + TTL_MS / 3);
-  assert.equal(old.isLeased, true);
+  assert.equal(old.isLeading, true);
   assert.ok(given !== undefined);
   assert.ok((await clock.runUntil(given)) > 0);
-  assert.equal(old.isLeased, false);
+  assert.equal(old.isLeading, false);
 });
 
 test('a copy of a renewal that arrives after the closing does not bring the lease back', async () => {
@@ -196,7 +196,7 @@ test('a copy of a renewal that arrives after the closing does not bring the leas
   await clock.advance(TTL_MS / 2);
   await source.close();
   await client.deliverDuplicates();
-  assert.equal((await openLeasedAllocator(store, clock, options)).isLeased, true);
+  assert.equal((await openLeasedAllocator(store, clock, options)).isLeading, true);
 });
 
 test('P35: a machine that was suspended, so that its monotonic clock stopped, checks the wall clock', async () => {
@@ -225,7 +225,7 @@ test('P35: a renewal that arrives after another oracle has taken over is refused
   const first = await one(standby);
   await client.deliverDuplicates();
   await clock.advance(TTL_MS);
-  assert.equal(standby.isLeased, true);
+  assert.equal(standby.isLeading, true);
   assert.ok((await one(standby)) > first);
   assert.ok(old.epoch < standby.epoch);
 });
@@ -236,7 +236,7 @@ for (const lost of ['loseAnswer', 'loseRequest'] as const) {
     client[lost](once(() => true));
     await clock.advance(TTL_MS / 2);
     assert.equal(await one(source), 1);
-    assert.equal(source.isLeased, true);
+    assert.equal(source.isLeading, true);
     await clock.advance(3 * TTL_MS);
     assert.equal(await one(source), 2);
   });
@@ -298,7 +298,7 @@ test('a store that is unavailable for a moment ends neither the lease nor the or
   assert.equal(refused, 1);
   assert.equal(await one(source), 1);
   await clock.advance(3 * TTL_MS);
-  assert.equal(source.isLeased, true, 'later renewals have succeeded');
+  assert.equal(source.isLeading, true, 'later renewals have succeeded');
 });
 
 test('P31: an old oracle can no longer move the horizon, and the new oracle knows its value', async () => {

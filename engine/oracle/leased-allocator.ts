@@ -102,8 +102,11 @@ export interface LeasedAllocatorOptions {
 export interface LeasedAllocator extends OwnSource, AsyncDisposable {
   /** The epoch of the lease last held; 0 if there was none, and after `close`. */
   readonly epoch: number;
-  /** Whether it holds the lease now, and so hands out from memory. */
-  readonly isLeased: boolean;
+  /**
+   * Whether it holds the lease now, and so hands out from memory; also while it moves the horizon
+   * or the count of drops, when callers wait for the store.
+   */
+  readonly isLeading: boolean;
   /**
    * Whether it stands by: another oracle held the lease when this one looked, within the last time
    * to live, and this one goes on looking.
@@ -171,6 +174,8 @@ class Allocator implements LeasedAllocator {
   #turns: Promise<unknown> = Promise.resolve();
   /** When the renewal that we count on was sent; undefined while we count on none. */
   #renewedAt: Moment | undefined;
+  /** The same, while we change the row and hand out nothing; undefined at all other times. */
+  #renewedBeforeMove: Moment | undefined;
   /** The lease that we wrote last. Our mutations are refused once its counter has moved. */
   #lease: RowLease | undefined;
   /** The next timestamp to hand out, and the end of our range. Both only grow. */
@@ -210,19 +215,18 @@ class Allocator implements LeasedAllocator {
     return this.#lease?.epoch ?? 0;
   }
 
-  get isLeased(): boolean {
-    const since = this.#renewedAt;
-    return since !== undefined && isWithin(this.#clock, this.#ttlMs * COUNTED_ON, since);
+  get isLeading(): boolean {
+    return this.#lasts(this.#renewedAt ?? this.#renewedBeforeMove);
   }
 
   get isWatching(): boolean {
     const sinceMs = this.#clock.monotonicMs() - this.#lookedAtMs;
-    return !this.isLeased && !this.#closed.signal.aborted && sinceMs < this.#ttlMs;
+    return !this.isLeading && !this.#closed.signal.aborted && sinceMs < this.#ttlMs;
   }
 
   get remainingMs(): number {
-    const since = this.#renewedAt;
-    if (since === undefined || !this.isLeased) return 0;
+    const since = this.#renewedAt ?? this.#renewedBeforeMove;
+    if (since === undefined || !this.#lasts(since)) return 0;
     return since.monotonicMs + this.#ttlMs * COUNTED_ON - this.#clock.monotonicMs();
   }
 
@@ -253,7 +257,7 @@ class Allocator implements LeasedAllocator {
   }
 
   async readHorizon(): Promise<Timestamp> {
-    while (!this.isLeased) await this.#inTurn(() => this.#ensure(0));
+    while (!this.#mayHandOut) await this.#inTurn(() => this.#ensure(0));
     return this.#horizon;
   }
 
@@ -290,6 +294,7 @@ class Allocator implements LeasedAllocator {
   async close(): Promise<void> {
     this.#closed.abort();
     this.#renewedAt = undefined;
+    this.#renewedBeforeMove = undefined;
     await this.#inTurn(async () => {
       this.#renewedAt = undefined; // A renewal may have been in flight.
       if (this.#lease === undefined) return;
@@ -308,9 +313,17 @@ class Allocator implements LeasedAllocator {
     await this.close();
   }
 
+  get #mayHandOut(): boolean {
+    return this.#lasts(this.#renewedAt);
+  }
+
+  #lasts(since: Moment | undefined): boolean {
+    return since !== undefined && isWithin(this.#clock, this.#ttlMs * COUNTED_ON, since);
+  }
+
   /** Step 3. No await between the check of the clock and taking the timestamps. */
   #handOut(count: number): Allocation | undefined {
-    if (!this.isLeased) return undefined;
+    if (!this.#mayHandOut) return undefined;
     if (this.#next + count > this.#limit) return undefined;
     this.#next += count;
     this.#handedOut += count;
@@ -360,7 +373,7 @@ class Allocator implements LeasedAllocator {
 
   /** An earlier turn may have renewed already. */
   async #ensure(count: number): Promise<void> {
-    if (!this.isLeased || this.#next + count > this.#limit) await this.#renew(count);
+    if (!this.#mayHandOut || this.#next + count > this.#limit) await this.#renew(count);
   }
 
   /** Steps 1 and 2. Then we hold the lease and at least `count` timestamps, until it expires. */
@@ -429,11 +442,16 @@ class Allocator implements LeasedAllocator {
   ): Promise<void> {
     assert(this.#lease !== undefined, 'the oracle that changes its row holds the lease');
     const renewedAt = this.#renewedAt;
+    this.#renewedBeforeMove = renewedAt;
     this.#renewedAt = undefined;
     const conditions = [...leaseMovedSince(this.#lease), unless];
-    if (!(await mutateOracleRow(this.#store, conditions, change))) return;
-    remember(); // Before anything is handed out again.
-    if (!this.#closed.signal.aborted) this.#renewedAt = renewedAt;
+    try {
+      if (!(await mutateOracleRow(this.#store, conditions, change))) return;
+      remember(); // Before anything is handed out again.
+      if (!this.#closed.signal.aborted) this.#renewedAt = renewedAt;
+    } finally {
+      this.#renewedBeforeMove = undefined;
+    }
   }
 }
 

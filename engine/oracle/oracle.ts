@@ -63,8 +63,11 @@ export interface TimestampSource {
    * each answer: such an answer is never rejected for its epoch.
    */
   readonly epoch?: number | undefined;
-  /** Whether it hands out timestamps now. Default true, for a source without a lease. */
-  readonly isLeased?: boolean | undefined;
+  /**
+   * Whether it answers callers, at most after a moment in which it changes its row. Default true,
+   * for a source without a lease.
+   */
+  readonly isLeading?: boolean | undefined;
   /** The newest timestamp that it has handed out; default: not known. Only grows. */
   readonly newest?: Timestamp | undefined;
   /** Resolves or rejects when it can hand out no more. Default: never. */

@@ -68,8 +68,8 @@ function healthFrom(source: TimestampSource): Health {
     hasEnded = true;
   };
   source.ended?.then(end, end);
-  const isServing = (): boolean => source.isLeased ?? true;
-  return { isAlive: () => !hasEnded, isServing, database: source.identity };
+  const isServing = (): boolean => source.isLeading ?? true;
+  return { isAlive: () => !hasEnded, isServing, database: () => source.identity };
 }
 
 /** The answers to the methods of the service. */

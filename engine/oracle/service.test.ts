@@ -237,7 +237,7 @@ test('when an oracle stops, its standby takes over, and callers only wait', asyn
     assert.ok(timestamp > last);
     last = timestamp;
   }
-  assert.ok(standby.isLeased);
+  assert.ok(standby.isLeading);
 });
 
 test('P35: the timestamps of the request during which a standby takes over are accepted', async (t) => {

@@ -24,8 +24,11 @@ export interface Health {
   readonly isAlive?: (() => boolean) | undefined;
   /** Whether the service answers now. */
   readonly isServing?: (() => boolean) | undefined;
-  /** The identity of the database that it serves. Default: it serves all alike. */
-  readonly database?: string | undefined;
+  /**
+   * The identity of the database that it serves; undefined while it knows of none. Default: it
+   * serves all alike.
+   */
+  readonly database?: (() => string | undefined) | undefined;
 }
 
 interface Question {

@@ -101,9 +101,11 @@ export async function startServer(
 
 /** For clients of every version. */
 function describe(service: string, health: Health): handleUnaryCall<object, Description> {
-  const { database = '', isAlive = () => true, isServing = () => true } = health;
-  return (_call, answer) =>
-    answer(null, versioned({ service, database, isStandby: isAlive() && !isServing() }));
+  const { database = () => undefined, isAlive = () => true, isServing = () => true } = health;
+  return (_call, answer) => {
+    const isStandby = isAlive() && !isServing();
+    answer(null, versioned({ service, database: database() ?? '', isStandby }));
+  };
 }
 
 /** Serves a call with one request and one answer, from clients of this version. */

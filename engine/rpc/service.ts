@@ -49,7 +49,7 @@ export function checkVersion(sender: string, message: object): void {
 export interface Description {
   /** The full name of its service. */
   readonly service: string;
-  /** The identity of the database that it serves; empty if it serves all alike. */
+  /** The identity of the database that it serves; empty if it serves all alike, or knows none. */
   readonly database: string;
   /** Whether another server serves now, and this one will when that one ceases to. */
   readonly isStandby: boolean;

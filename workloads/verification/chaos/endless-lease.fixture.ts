@@ -11,7 +11,7 @@ const CHANGES: ReadonlyMap<string, readonly (readonly [before: string, after: st
   [
     [
       '/engine/oracle/leased-allocator.ts',
-      [['    if (!this.isLeased) return undefined;\n', '']] as const,
+      [['    if (!this.#mayHandOut) return undefined;\n', '']] as const,
     ],
     [
       '/chaos/cuts.ts',

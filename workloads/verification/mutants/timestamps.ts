@@ -95,7 +95,7 @@ export const TIMESTAMPS: readonly Mutant[] = [
     name: 'lease-of-oracle-never-ends',
     mistake: 'An oracle hands out timestamps from memory when its lease may have ended.',
     changes: [
-      change('oracle/leased-allocator.ts', '    if (!this.isLeased) return undefined;\n', ''),
+      change('oracle/leased-allocator.ts', '    if (!this.#mayHandOut) return undefined;\n', ''),
       ...UNCHECKED,
     ],
   },

@@ -167,10 +167,10 @@ export class OracleService {
    */
   #meant(): number {
     if (this.#world.troubled || !this.#isLeased) return this.#active;
-    const leased = this.#oracles.findIndex(
-      ({ opened }) => opened !== undefined && 'isLeased' in opened && opened.isLeased,
+    const leading = this.#oracles.findIndex(
+      ({ opened }) => opened !== undefined && 'isLeading' in opened && opened.isLeading,
     );
-    if (leased >= 0) this.#active = leased;
+    if (leading >= 0) this.#active = leading;
     return this.#active;
   }
 

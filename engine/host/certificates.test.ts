@@ -194,6 +194,18 @@ test('no certificate lasts longer than its authority, nor any beyond the year 99
   });
 });
 
+test('parts of a day count: a certificate may last half a day, under an authority of one', () => {
+  const authority = createAuthority({ nowMs: NOW_MS, days: 0.75 });
+  const of = (days: number): Uint8Array =>
+    issueCertificate(authority, { name: 'x', role: 'worker', days, nowMs: NOW_MS }).certificate;
+  const { validToDate } = new X509Certificate(of(0.5));
+  assert.equal(validToDate.getTime(), Math.floor(NOW_MS / 1_000) * 1_000 + 43_200_000);
+  assert.throws(() => of(0.8), {
+    code: 'INVALID_ARGUMENT',
+    message: /^the authority expires at \S+Z: make another one$/,
+  });
+});
+
 test('percolator certificates makes one for each call, from one authority', async (t) => {
   const folder = join(folderOf(t), 'tls');
   const command = COMMANDS.find(({ name }) => name === 'certificates');

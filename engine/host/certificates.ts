@@ -144,13 +144,13 @@ export function issueCertificate(
 function checkEnd({ certificate }: CertificateAuthority, days: number, nowMs: number): void {
   const { validToDate } = new X509Certificate(certificate);
   // It was cut to a second.
-  const daysMax = Math.floor((validToDate.getTime() + 999 - nowMs) / DAY_MS);
+  const daysMax = (validToDate.getTime() + 999 - nowMs) / DAY_MS;
   if (days <= daysMax) return;
   const end = validToDate.toISOString();
   const message =
     daysMax < 1
       ? `the authority expires at ${end}: make another one`
-      : `days must be at most ${daysMax}, because the authority expires at ${end}, not ${days}`;
+      : `days must be at most ${Math.floor(daysMax)}, because the authority expires at ${end}, not ${days}`;
   throw new PercolatorError('INVALID_ARGUMENT', message);
 }
 

@@ -155,10 +155,12 @@ export function openTls(
       warnings.end(EXPIRING);
       log?.say('info', 'certificates', 'new certificates are in use');
     },
+    onRestored: () => warnings.end(REFUSED),
     onRefused: (sentence) => warn(REFUSED, `the old certificates stay: ${sentence}`),
     onExpiring: (days) => {
       // A service warns of it on its own (rpc/certificate.ts).
-      const sentence = `the certificate in use expires in less than ${days + 1} days`;
+      const within = days < 1 ? 'a day' : `${days + 1} days`;
+      const sentence = `the certificate in use expires in less than ${within}`;
       if (!isService) warn(EXPIRING, sentence);
     },
   });

@@ -55,7 +55,8 @@ export async function runService(
   const log = openLog(name, configuration.log, systemClock);
   const ending = Promise.withResolvers<Ending>();
   const stopListening = onSignals((signal) => ending.resolve({ signal }));
-  // tls-files.ts reads again at it; where there are no files, `systemctl reload` must end nothing.
+  // At SIGHUP, tls-files.ts reads the certificates again. Without certificates `systemctl reload`
+  // sends it, too, and it would end the process.
   process.on('SIGHUP', () => {});
   const health = new Health(systemClock);
   let server: HealthServer | undefined;

@@ -1,6 +1,6 @@
 /** Where the services listen, what their certificates must name, and that all of them ends. */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { test } from 'node:test';
@@ -15,19 +15,20 @@ import {
 } from '../testing/index.ts';
 import { createAuthority, issueCertificate } from './certificates.ts';
 import { type Configuration, readConfiguration } from './configuration.ts';
-import { connectPercolator } from './connect.ts';
+import { connectPercolator, openTls } from './connect.ts';
 import type { Log } from './log.ts';
 import { isAtWork, type OwnMachine, ownAddress, startLocks } from './services.ts';
 
 const SILENT: Log = { say: () => {}, warn: () => {} };
 
-function tlsOf(hosts: readonly string[]): Readonly<Record<string, string>> {
+function tlsOf(hosts: readonly string[], days?: number): Readonly<Record<string, string>> {
   const folder = temporaryFolder();
   const nowMs = systemClock.wallMs();
   const made = issueCertificate(createAuthority({ nowMs }), {
     name: 'x',
     role: 'admin',
     hosts,
+    days,
     nowMs,
   });
   const files = Object.entries(made).map(([name, bytes]: [string, Uint8Array]) => {
@@ -115,6 +116,36 @@ test("a library leaves its user's signals alone, and warns of files that cannot 
   assert.match(warnings[0] ?? '', /^the old certificates stay: tls\.key \S+ holds no private key/);
   assert.ok(percolator.counters);
 });
+
+test('the warning of files that cannot be used ends also when the former ones are back', (t) => {
+  const tls = tlsOf([]);
+  const warnings: string[] = [];
+  const onWarning = ({ sentence, isOver }: Warning): void =>
+    void warnings.push(`${isOver ? 'over: ' : ''}${sentence.slice(0, 25)}`);
+  const source = openTls(configurationOf({ tls }), { onWarning, atHangup: true });
+  t.after(() => source?.close());
+  const file = tls['key'] ?? '';
+  const key = readFileSync(file);
+  for (const content of ['x', key, 'x', key]) {
+    writeFileSync(file, content);
+    process.emit('SIGHUP');
+  }
+  const refused = 'the old certificates stay';
+  assert.deepEqual(warnings, [refused, `over: ${refused}`, refused, `over: ${refused}`]);
+});
+
+for (const [days, says] of [
+  [0.5, 'in less than a day'],
+  [3.5, 'in less than 4 days'],
+] as const) {
+  test(`a certificate that lasts ${days} days is said to expire ${says}`, (t) => {
+    const warnings: string[] = [];
+    const onWarning = ({ sentence }: Warning): void => void warnings.push(sentence);
+    const source = openTls(configurationOf({ tls: tlsOf([], days) }), { onWarning });
+    t.after(() => source?.close());
+    assert.deepEqual(warnings, [`the certificate in use expires ${says}`]);
+  });
+}
 
 test('an oracle does its work while it holds the lease, or watches another one as its store answers', async () => {
   const clock = new VirtualClock();

@@ -2,7 +2,8 @@
  * Certificates from files, read again when they change, so that none of them needs a restart.
  *
  *     files change ─▶ read all three ─▶ checked ─▶ the next connections use them
- *                                          └─ wrong ─▶ the old ones stay, and a warning
+ *                                          └─ wrong ─▶ the old ones stay, and a warning, until
+ *                                                      new ones, or the old ones, are there
  *
  * A program also reads them at SIGHUP. A library must not: the signal is its user's.
  *
@@ -26,6 +27,8 @@ export interface TlsFilesSource extends TlsSource {
 export interface TlsFilesOptions {
   /** Called with a sentence when the files were replaced by some that cannot be used. */
   readonly onRefused?: ((sentence: string) => void) | undefined;
+  /** Called when the files are again those in use, perhaps after some that were refused. */
+  readonly onRestored?: (() => void) | undefined;
   /** Called when new ones are in use. */
   readonly onTaken?: (() => void) | undefined;
   /** Called once, a week before the certificate in use expires. */
@@ -107,7 +110,10 @@ class WatchedFiles implements TlsFilesSource {
     try {
       const { host } = this.#options;
       const { identity, validTo } = readIdentity(this.#files, host, this.#clock.wallMs());
-      if (isSame(identity, this.#identity)) return;
+      if (isSame(identity, this.#identity)) {
+        this.#options.onRestored?.();
+        return;
+      }
       this.#identity = identity;
       this.#validTo = validTo;
     } catch (error) {

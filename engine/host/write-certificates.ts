@@ -5,7 +5,8 @@
  *     NAME.pem, NAME.key               of each host, and of each client
  *
  * Keys are readable by their owner alone. All is checked, and all files are written under other
- * names, before the first appears under its own: who watches it reads no half of it.
+ * names, before the first appears under its own: a process that watches a file never reads half of
+ * it.
  */
 import { createPrivateKey } from 'node:crypto';
 import { existsSync, statSync } from 'node:fs';

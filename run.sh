@@ -84,6 +84,7 @@ Benches:
 Verification:
   simulate              Does the engine keep its promises under every fault?
   exhaust               Does it keep them in every interleaving of small cases?
+  anomalies             Which anomalies are possible? (the tests of Hermitage, on every store)
   model                 Do leases and the second phase hold in a model of them? (TLA+)
   mutants               Would the judges notice the known mistakes?
   mutants:machine       Would the tests notice any small change of the engine?

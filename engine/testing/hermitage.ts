@@ -21,7 +21,7 @@ export interface HermitageTest {
 
 /** A table, with two rows before each test, and what its transactions did and saw. */
 export class HermitageScene {
-  /** One clause each, in order: `T1 reads 1: 10`. */
+  /** One clause each, in order: `T1 reads 1 = 10`. */
   readonly told: string[] = [];
   readonly #table: string;
   readonly #begin: (name: string) => Promise<Transaction>;
@@ -49,10 +49,10 @@ export class HermitageScene {
     return new HermitageTransaction(transaction, this.#table, tell);
   }
 
-  /** All rows afterwards: `1: 11, 2: 21`. */
+  /** All rows afterwards: `1 = 11, 2 = 21`. */
   async left(): Promise<string> {
     const rows = await rowsOf(await this.#begin('T9'), this.#table);
-    const left = [...rows].map(([row, value]) => `${row}: ${value}`).join(', ');
+    const left = [...rows].map(([row, value]) => `${row} = ${value}`).join(', ');
     this.told.push(`left: ${left}`);
     return left;
   }
@@ -78,7 +78,7 @@ export class HermitageTransaction {
   async get(row: string): Promise<string | undefined> {
     const value = await this.#transaction.get(this.#cell(row));
     const text = value && textOf(value);
-    this.#tell(`reads ${row}: ${text ?? 'nothing'}`);
+    this.#tell(`reads ${row} = ${text ?? 'nothing'}`);
     return text;
   }
 
@@ -152,7 +152,7 @@ async function two(scene: HermitageScene): Promise<{
 }
 
 /** Two rows are written by one transaction each: which one committed is no matter. */
-const isMixed = (left: string): boolean => left === '1: 11, 2: 22' || left === '1: 12, 2: 21';
+const isMixed = (left: string): boolean => left === '1 = 11, 2 = 22' || left === '1 = 12, 2 = 21';
 
 async function writeCycle(scene: HermitageScene): Promise<boolean> {
   const { t1, t2 } = await two(scene);
@@ -335,9 +335,9 @@ export const HERMITAGE: readonly HermitageTest[] = [
   prevented('G-single', 'read skew with predicates', predicateSkew),
   prevented('G-single', 'read skew through a write', skewThroughWrite),
   permitted('G2-item', 'write skew', writeSkew(false)),
-  prevented('G2-item', 'write skew, with lock() on what was read', writeSkew(true)),
+  prevented('G2-item', 'write skew, with lock()', writeSkew(true)),
   permitted('G2', 'write skew through a predicate', predicateCycle(false)),
-  prevented('G2', 'the same, with lock() on a cell for all rows', predicateCycle(true)),
-  permitted('G2', 'a reader sees what no order gives', readOnlyAnomaly(false)),
-  prevented('G2', 'the same, with lock() on what was read', readOnlyAnomaly(true)),
+  prevented('G2', 'write skew through a predicate, with lock()', predicateCycle(true)),
+  permitted('G2', 'read-only anomaly', readOnlyAnomaly(false)),
+  prevented('G2', 'read-only anomaly, with lock()', readOnlyAnomaly(true)),
 ];

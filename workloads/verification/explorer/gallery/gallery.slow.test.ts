@@ -58,6 +58,16 @@ for (const entry of GALLERY) {
 
 describe('an anomaly ends as its story tells:', () => {
   const endings = {
+    'write-cycle-prevented': [/T2: .* has failed: WRITE_CONFLICT$/, /reads rows\/2:value: 21$/],
+    'intermediate-read-prevented': [/reads row 1 again: 10$/, /T1: .* has committed at 9$/],
+    'circular-flow-prevented': [/T1: reads row 2: 20$/, /T2: reads row 1: 10$/],
+    'vanishing-prevented': [/reads rows\/1:value: 11$/, /reads rows\/2:value: 21$/],
+    'predicate-read-prevented': [/T1: finds 30 in no row$/, /T1: .* has committed at 7$/],
+    'predicate-write-prevented': [/T2: finds 20 in row 2$/, /T2: .* has failed: WRITE_CONFLICT$/],
+    'read-skew-prevented': [/reads rows\/1:value: 10$/, /reads rows\/2:value: 20$/],
+    'predicate-skew': [/T1: .* has committed at 9$/, /T2: .* has committed at 10$/],
+    'predicate-skew-closed': [/T1: .* has committed/, /T2: .* has failed: WRITE_CONFLICT$/],
+    'read-only-closed': [/drawer: .* has failed: WRITE_CONFLICT$/, /set balance:data@11=\$-10/],
     'lost-update-prevented': [/B: .* has failed: WRITE_CONFLICT$/, /set bal:data@10=\$18,/],
     'write-skew': [/Ann: .* has committed at 9$/, /Ben: .* has committed at 10$/],
     'write-skew-closed': [/Ben: .* has failed: WRITE_CONFLICT$/, /Ben: stays/],

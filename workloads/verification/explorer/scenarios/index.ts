@@ -1,10 +1,11 @@
 /** All scenarios, in the order of the menu. */
 import type { ExplorerScenario } from '../scenario.ts';
+import { HERMITAGE_SCENARIOS } from './anomalies.ts';
 import { CRAWL } from './crawl.ts';
 import { GARBAGE, DEAD_WRITER } from './garbage.ts';
 import { COLONS, TWO_COLUMNS, WEAK } from './observers.ts';
 import { JOINED_NAMES, ONE_ROW, REUSED_BYTES, TWO_TABLES } from './places.ts';
-import { LOCKED_WARD, OVERDRAFT, WARD } from './skew.ts';
+import { LOCKED_OVERDRAFT, LOCKED_WARD, OVERDRAFT, WARD } from './skew.ts';
 import { SMALL } from './small.ts';
 import {
   BLIND,
@@ -27,6 +28,8 @@ export const SCENARIOS: readonly ExplorerScenario[] = [
   WARD,
   LOCKED_WARD,
   OVERDRAFT,
+  LOCKED_OVERDRAFT,
+  ...HERMITAGE_SCENARIOS,
   CRAWL,
   GARBAGE,
   DEAD_WRITER,

@@ -56,35 +56,50 @@ export const LOCKED_WARD: ExplorerScenario = ward(
 const CHECKING = 'bank/checking:balance';
 const SAVINGS = 'bank/savings:balance';
 
-export const OVERDRAFT: ExplorerScenario = {
-  name: 'overdraft',
-  about:
-    'One pays into one account, one draws from another, and a reader sees what no order gives.',
-  tables: { bank: {} },
-  initial: { [CHECKING]: '$0', [SAVINGS]: '$0' },
-  processes: [
-    {
-      name: 'drawer',
-      tasks: [{ does: 'draw $10; the fee for less than $0 in all is $1', run: draw }],
-    },
-    {
-      name: 'payer',
-      tasks: [{ does: 'pay $20 into savings', run: pay }],
-    },
-    {
-      name: 'reader',
-      tasks: [{ does: 'read both accounts', run: ({ read }) => read(CHECKING, SAVINGS) }],
-    },
-  ],
-};
+function overdraft(name: string, about: string, locks: boolean): ExplorerScenario {
+  return {
+    name,
+    about,
+    tables: { bank: {} },
+    initial: { [CHECKING]: '$0', [SAVINGS]: '$0' },
+    processes: [
+      {
+        name: 'drawer',
+        tasks: [{ does: 'draw $10; the fee for less than $0 in all is $1', run: drawing(locks) }],
+      },
+      {
+        name: 'payer',
+        tasks: [{ does: 'pay $20 into savings', run: pay }],
+      },
+      {
+        name: 'reader',
+        tasks: [{ does: 'read both accounts', run: ({ read }) => read(CHECKING, SAVINGS) }],
+      },
+    ],
+  };
+}
 
-function draw({ attempt }: TaskClient): Promise<void> {
-  return attempt(async (work) => {
-    const [checking, savings] = await work.getMany([cellOf(CHECKING), cellOf(SAVINGS)]);
-    const left = dollars(checking) - 10;
-    const fee = left + dollars(savings) < 0 ? 1 : 0;
-    work.set(cellOf(CHECKING), `$${left - fee}`);
-  });
+export const OVERDRAFT: ExplorerScenario = overdraft(
+  'overdraft',
+  'One pays into one account, one draws from another, and a reader sees what no order gives.',
+  false,
+);
+
+export const LOCKED_OVERDRAFT: ExplorerScenario = overdraft(
+  'locked-overdraft',
+  'The same, but who draws locks the account that decides about the fee.',
+  true,
+);
+
+function drawing(locks: boolean) {
+  return ({ attempt }: TaskClient): Promise<void> =>
+    attempt(async (work) => {
+      if (locks) await work.lock(cellOf(SAVINGS));
+      const [checking, savings] = await work.getMany([cellOf(CHECKING), cellOf(SAVINGS)]);
+      const left = dollars(checking) - 10;
+      const fee = left + dollars(savings) < 0 ? 1 : 0;
+      work.set(cellOf(CHECKING), `$${left - fee}`);
+    });
 }
 
 function pay({ attempt }: TaskClient): Promise<void> {

@@ -5,7 +5,15 @@
  */
 import { unreachable } from '../../../../engine/base/index.ts';
 import type { Mutation } from '../../../../engine/bigtable/index.ts';
-import { isOf, LOCK, NOTIFY, ROLLBACK, WEAK, WRITE } from '../../../../engine/transaction/index.ts';
+import {
+  DATA,
+  isOf,
+  LOCK,
+  NOTIFY,
+  ROLLBACK,
+  WEAK,
+  WRITE,
+} from '../../../../engine/transaction/index.ts';
 import type { ExplorerMessage, ExplorerRequest } from './message.ts';
 
 export interface FigureLine {
@@ -141,17 +149,23 @@ export function lineOf(
     case 'announce drop':
       return 'horizon';
     case 'read':
-      return request.filters.some(({ qualifier = '' }) => qualifier.endsWith(`:${ROLLBACK}`))
-        ? 'look'
-        : 'get';
+      return asksFor(ROLLBACK, request) ? 'look' : 'get';
     case 'range':
-      return request.table.endsWith('.notify') ? 'scan' : 'collect';
+      if (request.table.endsWith('.notify')) return 'scan';
+      return asksFor(DATA, request) && !asksFor(ROLLBACK, request) ? 'get' : 'collect';
     case 'check':
     case 'mutate':
       return lineOfMutations(mutationsOf(request));
     default:
       return unreachable(request);
   }
+}
+
+function asksFor(
+  kind: string,
+  { filters }: Extract<ExplorerRequest, { readonly filters: unknown }>,
+): boolean {
+  return filters.some(({ qualifier, suffix }) => (qualifier ?? suffix ?? '').endsWith(`:${kind}`));
 }
 
 /** Whether it has locked something since it last had a timestamp. */

@@ -1,7 +1,7 @@
 /**
  * For tests: loaded by each process of a round before its program, and before the engine. The lease
- * of an oracle never ends, as in the mutant `lease-of-oracle-never-ends`. Each cut stops the host of
- * the leading oracle for longer than its lease, on a slow machine and on a fast one.
+ * of an oracle never ends, as in the mutant `lease-of-oracle-never-ends`. Each cut stops the host
+ * of the leading oracle for longer than its lease, on a slow machine and on a fast one.
  */
 import assert from 'node:assert/strict';
 import { registerHooks } from 'node:module';

@@ -121,11 +121,17 @@ async function sleepUntil(momentMs: number, signal: AbortSignal): Promise<void> 
 const OTHERS = 1;
 
 export class Stage {
-  readonly #network: HostNetwork;
+  readonly #network: Pick<HostNetwork, 'unplug' | 'plug' | 'dropped'>;
+  /** What each host that is cut off could not send before. */
+  readonly #before = new Map<Host, number>();
   readonly #servers: readonly Host[];
   readonly #rest: Host;
 
-  private constructor(network: HostNetwork, servers: readonly Host[], rest: Host) {
+  constructor(
+    network: Pick<HostNetwork, 'unplug' | 'plug' | 'dropped'>,
+    servers: readonly Host[],
+    rest: Host,
+  ) {
     this.#network = network;
     this.#servers = servers;
     this.#rest = rest;
@@ -145,15 +151,23 @@ export class Stage {
 
   /** @param servers region servers by their names */
   async cut(servers: readonly string[]): Promise<void> {
-    await Promise.all(servers.map((name) => this.#network.unplug(this.placeOf(name))));
+    const hosts = servers.map((name) => this.placeOf(name));
+    for (const host of hosts) this.#before.set(host, await this.#unsent(host));
+    await Promise.all(hosts.map((host) => this.#network.unplug(host)));
   }
 
-  /** Resolves with the packets that the hosts could not send. */
+  /** Resolves with the packets that the hosts could not send since they were cut off. */
   async heal(servers: readonly string[]): Promise<number> {
     const hosts = servers.map((name) => this.placeOf(name));
-    const dropped = await Promise.all(hosts.map((host) => this.#network.dropped(host)));
+    const since = async (host: Host): Promise<number> =>
+      (await this.#unsent(host)) - (this.#before.get(host) ?? 0);
+    const dropped = await Promise.all(hosts.map(since));
     await Promise.all(hosts.map((host) => this.#network.plug(host)));
-    return sum(dropped.map(({ unplugged }) => unplugged));
+    return sum(dropped);
+  }
+
+  async #unsent(host: Host): Promise<number> {
+    return (await this.#network.dropped(host)).unplugged;
   }
 }
 

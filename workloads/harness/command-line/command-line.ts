@@ -267,8 +267,9 @@ function refuseMissingOption(
   { refused = {} }: CommandSpecification<ScriptOptions, ScriptOptions>,
   argv: readonly string[],
 ): void {
-  const given = argv.map((word) => keyOf(word.replace(/=.*/s, '')));
-  const key = given.find((one) => one in refused);
+  const given = argv.filter((word) => word.startsWith('--'));
+  const keys = given.map((word) => keyOf(word.replace(/=.*/s, '')));
+  const key = keys.find((one) => Object.hasOwn(refused, one));
   if (key !== undefined) throw new UsageError(refused[key] ?? '');
 }
 

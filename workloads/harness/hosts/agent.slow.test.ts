@@ -3,17 +3,21 @@
  * of them is gone. All are on the loopback here; crawl-rate/across-hosts.slow.test.ts has hosts.
  */
 import assert from 'node:assert/strict';
-import { connect as connectPlain } from 'node:net';
+import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
+import { type AddressInfo, connect as connectPlain, type Socket } from 'node:net';
 import path from 'node:path';
 import process from 'node:process';
 import { test, type TestContext } from 'node:test';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectTls, createServer } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { execaNode } from 'execa';
+import { createAuthority, issueCertificate } from '#engine/host';
 import { temporaryFolder, until } from '#engine/testing';
 import type { ChildOptions } from '../processes/child.fixture.ts';
 import { byTurns, Crew } from '../processes/index.ts';
 import { gatherHosts, type RunHosts, refuseUnreachable } from './coordinator.ts';
+import { ROOT, serveAgent, tokenText } from './agent.ts';
 import { tlsOfRun } from './run-identity.ts';
 
 const AGENT = fileURLToPath(new URL('../../tools/agent/main.ts', import.meta.url));
@@ -45,6 +49,8 @@ async function waiting(t: TestContext, count: number): Promise<Waiting> {
   };
   const hosts = gatherHosts({ count, listen: '127.0.0.1:0', signal, say });
   hosts.catch(() => {}); // Its caller awaits it later.
+  // A test that fails must not leave what keeps its process.
+  t.after(() => hosts.then((run) => run[Symbol.asyncDispose]()).catch(() => {}));
   return { hosts, words: await printed.promise, said, stop };
 }
 
@@ -118,6 +124,35 @@ test('kill -9 of a process under an agent is told as that of any other', async (
   assert.ok(!run.lost.aborted);
 });
 
+/** A socket that ends with the test, also if that fails. */
+function kept<S extends Socket>(t: TestContext, socket: S): S {
+  t.after(() => socket.destroy());
+  return socket.on('error', () => {});
+}
+
+function stranger(t: TestContext, port: number): Socket {
+  return kept(t, connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false }));
+}
+
+const JOIN = { kind: 'join', hostName: 'x', cores: 1, memoryBytes: 1, version: 'x' };
+/** What a stranger may send first. */
+const STRANGE: readonly string[] = [
+  'x'.repeat(100_000),
+  ...[
+    null,
+    7,
+    [],
+    {},
+    { kind: 'constructor' },
+    { kind: 'started', id: 1, pid: 1 },
+    { kind: 'started', id: '1', pid: 1 },
+    JOIN,
+    { ...JOIN, secret: { toString: 1 } },
+    { ...JOIN, secret: 'x' },
+    { ...JOIN, secret: 7 },
+  ].map((message) => `${JSON.stringify(message)}\n`),
+];
+
 test('nothing joins that does not show the token, and the right agent still does', async (t) => {
   const { hosts: gathering, words, said } = await waiting(t, 1);
   const [, coordinator = '', , token = ''] = words;
@@ -125,16 +160,16 @@ test('nothing joins that does not show the token, and the right agent still does
   const port = portOf(words);
   const wrongSecret = Buffer.from(token, 'hex').fill(0, 32).toString('hex');
   const wrongName = Buffer.from(token, 'hex').fill(0, 0, 32).toString('hex');
-  const plain = connectPlain(port, '127.0.0.1').on('error', () => {});
+  const plain = kept(t, connectPlain(port, '127.0.0.1'));
   plain.write('{"kind":"join"}\n');
-  const long = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
-  long.on('error', () => {}).write('x'.repeat(100_000));
-  const mute = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
-  mute.on('error', () => {});
-  const strange = connectTls({ port, host: '127.0.0.1', rejectUnauthorized: false });
-  strange.on('error', () => {}).write('{"kind":"started","id":1,"pid":1}\n');
+  const mute = stranger(t, port);
+  const refused = STRANGE.map((text) => {
+    const socket = stranger(t, port);
+    socket.write(text);
+    return socket;
+  });
   await Promise.all(
-    [plain, long, strange].map((socket) => new Promise((resolve) => socket.on('close', resolve))),
+    [plain, ...refused].map((socket) => new Promise((resolve) => socket.on('close', resolve))),
   );
   for (const [given, exitCode, sentence] of [
     [wrongSecret, 1, /^Error: The coordinator at \S+ is lost: /m],
@@ -215,6 +250,101 @@ test('who stops waiting for agents is told so at once', async (t) => {
   const { hosts, stop } = await waiting(t, 1);
   stop();
   await assert.rejects(hosts, /interrupted/);
+});
+
+test('who stops waiting as soon as the listening has begun is told so, too', async () => {
+  const stopping = new AbortController();
+  const say = (): void => stopping.abort(new Error('interrupted'));
+  const { signal } = stopping;
+  const gathering = gatherHosts({ count: 1, listen: '127.0.0.1:0', signal, say });
+  await assert.rejects(gathering, /interrupted/);
+});
+
+for (const listen of ['127.0.0.1', '10.0.0.1:', ':7454', 'x:y', '127.0.0.1:77777']) {
+  test(`--listen ${listen} is refused in a sentence`, async () => {
+    const gathering = gatherHosts({ count: 1, listen, signal: NEVER, say: () => {} });
+    await assert.rejects(gathering, {
+      name: 'UsageError',
+      message: /^--listen (?:must be host:port, but is "|127\.0\.0\.1:77777 cannot be used)/,
+    });
+  });
+}
+
+for (const address of ['10.0.0.1:7454', '[::1]', 'a b', '']) {
+  test(`an agent with --address ${JSON.stringify(address)} is refused before it joins`, async (t) => {
+    const { words, said } = await waiting(t, 1);
+    const [, coordinator = '', , token = ''] = words;
+    const options = { coordinator, token, address, signal: NEVER, say: () => {} };
+    await assert.rejects(serveAgent(options), {
+      name: 'UsageError',
+      message:
+        /^--address must be a name or an IP address, without a port and without brackets, but is "/,
+    });
+    assert.equal(said.length, 2);
+  });
+}
+
+/** A coordinator that says only this, and never closes; options of an agent, and what that says. */
+async function fakeCoordinator(t: TestContext, text: string) {
+  const nowMs = Date.now();
+  const issued = issueCertificate(createAuthority({ nowMs }), {
+    name: 'coordinator',
+    role: 'worker',
+    hosts: ['coordinator'],
+    nowMs,
+  });
+  const [cert, key] = [issued.certificate, issued.key].map((pem) => Buffer.from(pem));
+  const heard: string[] = [];
+  const sockets: Socket[] = [];
+  const server = createServer({ cert, key, allowHalfOpen: true }, (socket) => {
+    kept(t, socket).on('data', (bytes) => heard.push(bytes.toString()));
+    sockets.push(socket);
+    socket.write(text);
+  });
+  t.after(() => server.close());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { fingerprint256 } = new X509Certificate(issued.certificate);
+  const fingerprint = Buffer.from(fingerprint256.replaceAll(':', ''), 'hex');
+  return {
+    heard,
+    sockets,
+    coordinator: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    token: tokenText(fingerprint, Buffer.alloc(16)),
+    address: undefined,
+    signal: NEVER,
+    say: () => {},
+  };
+}
+
+const linesOf = (...messages: readonly object[]): string =>
+  messages.map((message) => `${JSON.stringify(message)}\n`).join('');
+
+test('an agent starts nothing any more once the run is over', async (t) => {
+  const program = path.relative(ROOT, fileURLToPath(CHILD));
+  const options = JSON.stringify({ alive: path.join(folder, 'late') } satisfies ChildOptions);
+  const order = { kind: 'start', id: 1, program, options };
+  const fake = await fakeCoordinator(t, linesOf({ kind: 'over' }, order));
+  await serveAgent(fake);
+  assert.doesNotMatch(fake.heard.join(''), /"started"/);
+});
+
+test('an agent does not wait for ever until its coordinator closes the connection, too', async (t) => {
+  const fake = await fakeCoordinator(t, linesOf({ kind: 'over' }));
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  await serveAgent(fake);
+  t.mock.timers.tick(5_000);
+  t.mock.timers.reset();
+  await until(() => {
+    for (const socket of fake.sockets) socket.write('x'); // Tells whether the other end is there.
+    return fake.sockets.every(({ destroyed }) => destroyed);
+  });
+  assert.match(fake.heard.join(''), /"join"/);
+});
+
+test('an agent whose coordinator sends no message of this version ends with an error', async (t) => {
+  const fake = await fakeCoordinator(t, linesOf({ kind: 'signal', id: 1, signal: 'SIGHUP' }));
+  await assert.rejects(serveAgent(fake), /is lost: it sent a line that is no message;/);
 });
 
 test('a store that other hosts do not reach is refused in a sentence', () => {

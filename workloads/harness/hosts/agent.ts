@@ -11,6 +11,7 @@
  */
 import { timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
+import { isIP } from 'node:net';
 import { availableParallelism, hostname, totalmem } from 'node:os';
 import path from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
@@ -18,7 +19,8 @@ import { pathToFileURL } from 'node:url';
 import { captureEnvironment, UsageError } from '#results';
 import { startHere, type StartedProgram } from '../processes/program.ts';
 import { takeIdentity } from './run-identity.ts';
-import { type FromAgent, type FromCoordinator, packed, unpacked, Wire } from './wire.ts';
+import { type FromAgent, type FromCoordinator, readFromCoordinator } from './messages.ts';
+import { packed, unpacked, Wire } from './wire.ts';
 
 export interface AgentOptions {
   /** `host:port` of the script that measures. */
@@ -59,14 +61,16 @@ export async function serveAgent(options: AgentOptions): Promise<void> {
       '--token must be the text that the coordinator has printed, of 96 characters.',
     );
   }
+  refuseAddress(address);
   const socket = await connected(coordinator, token.subarray(0, FINGERPRINT_BYTES), signal);
   const over = Promise.withResolvers<void>();
   const stop = (): void => over.reject(signal.reason as Error);
   signal.addEventListener('abort', stop);
   const programs = new Programs((message) => wire.send(message));
   const wire = new Wire<FromCoordinator, FromAgent>(socket, {
+    read: readFromCoordinator,
     onMessage: (message) => {
-      if (message.kind === 'over') return over.resolve();
+      if (message.kind === 'over') return over.resolve(programs.killAll());
       if (message.kind === 'refused') {
         return over.reject(
           new UsageError(
@@ -101,6 +105,14 @@ export async function serveAgent(options: AgentOptions): Promise<void> {
     await programs.killAll();
     wire.close();
   }
+}
+
+/** @throws UsageError if no certificate could name it, which the run would find out later */
+function refuseAddress(address: string | undefined): void {
+  if (address === undefined || isIP(address) !== 0 || /^[a-z0-9.-]+$/i.test(address)) return;
+  throw new UsageError(
+    `--address must be a name or an IP address, without a port and without brackets, but is ${JSON.stringify(address)}.`,
+  );
 }
 
 /** @throws UsageError if nothing answers there, or something else than the token names */
@@ -146,13 +158,14 @@ type Order = Extract<FromCoordinator, { readonly id: number }>;
 class Programs {
   readonly #send: (message: FromAgent) => void;
   readonly #running = new Map<number, StartedProgram>();
+  #isOver = false;
 
   constructor(send: (message: FromAgent) => void) {
     this.#send = send;
   }
 
-  obey(order: Order | { readonly kind: 'beat' }): void {
-    if (order.kind === 'beat') return;
+  obey(order: Order): void {
+    if (this.#isOver) return;
     if (order.kind === 'start') {
       this.#start(order);
       return;
@@ -163,7 +176,9 @@ class Programs {
     else void program?.stopFor(order.forMs);
   }
 
+  /** Ends all of them; none is started any more. */
   async killAll(): Promise<void> {
+    this.#isOver = true;
     const programs = [...this.#running.values()];
     for (const program of programs) program.signal('SIGKILL');
     await Promise.all(programs.map(({ ended }) => ended));

@@ -31,10 +31,9 @@ import {
   type AgentDescription,
   type FromAgent,
   type FromCoordinator,
-  packed,
-  unpacked,
-  Wire,
-} from './wire.ts';
+  readFromAgent,
+} from './messages.ts';
+import { packed, unpacked, Wire } from './wire.ts';
 
 export interface GatherOptions {
   /** Hosts to wait for. */
@@ -116,6 +115,9 @@ class Gathering implements RunHosts {
   async listen(): Promise<void> {
     const { listen, count, say } = this.#options;
     const [, host, port = '0'] = /^(.+):(\d+)$/.exec(listen ?? '') ?? [];
+    if (listen !== undefined && host === undefined) {
+      throw new UsageError(`--listen must be host:port, but is ${JSON.stringify(listen)}.`);
+    }
     const at = { port: Number(port), ...(host === undefined ? {} : { host: bare(host) }) };
     try {
       this.#server.listen(at);
@@ -138,6 +140,7 @@ class Gathering implements RunHosts {
     const complete = Promise.withResolvers<void>();
     const stop = (): void => complete.reject(signal.reason as Error);
     signal.addEventListener('abort', stop);
+    if (signal.aborted) stop(); // It may have been since the listening began.
     this.#onChange = () => {
       if (this.#agents.length === count) complete.resolve();
     };
@@ -199,12 +202,13 @@ class Gathering implements RunHosts {
     };
     this.#strangers.add(socket);
     const wire = new Wire<FromAgent, FromCoordinator>(socket, {
+      read: readFromAgent,
       onMessage: (message) => {
         if (agent !== undefined) return agent.hear(message);
         known();
         if (message.kind === 'join' && this.#isSecret(message.secret)) {
           agent = this.#admit(wire, socket, message);
-        } else socket.destroy();
+        } else wire.cut();
         return undefined;
       },
       onGone: (reason) => {
@@ -215,8 +219,8 @@ class Gathering implements RunHosts {
     let agent: Agent | undefined;
   }
 
-  #isSecret(given: unknown): boolean {
-    const shown = Buffer.from(String(given), 'base64url');
+  #isSecret(given: string): boolean {
+    const shown = Buffer.from(given, 'base64url');
     return shown.length === SECRET_BYTES && timingSafeEqual(shown, this.#secret);
   }
 
@@ -338,9 +342,7 @@ class Agent implements RemoteHost {
     };
   }
 
-  hear(
-    message: Exclude<FromAgent, { readonly kind: 'join' | 'beat' }> | { readonly kind: 'join' },
-  ): void {
+  hear(message: Exclude<FromAgent, { readonly kind: 'beat' }>): void {
     if (message.kind === 'join') return;
     const program = this.#programs.get(message.id);
     if (program === undefined) return;

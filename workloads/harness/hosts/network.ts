@@ -85,20 +85,36 @@ export class HostNetwork {
     return ip(`-n ${from.name} route del blackhole ${to.address}/32`);
   }
 
-  /** Since the host was made. */
+  /** Since the host was made. @throws Error if the system does not tell */
   async dropped(host: Host): Promise<Dropped> {
     const { stdout } = await onHost(host, ['cat', '/proc/net/dev', '/proc/net/snmp']);
-    const ofDevice = /^ *eth0: *(.*)$/m.exec(stdout)?.[1]?.split(/ +/) ?? [];
-    const unplugged = Number(ofDevice[TRANSMIT_DROP]);
-    if (this.#hasNft) {
-      const filtered = await onHost(host, ['nft', 'list', 'chain', 'inet', 'cuts', 'out']);
-      return { unplugged, blocked: Number(/packets (\d+)/.exec(filtered.stdout)?.[1]) };
-    }
-    const [names = [], values = []] = [...stdout.matchAll(/^Ip: (.*)$/gm)].map(([, line = '']) =>
-      line.split(' '),
-    );
-    return { unplugged, blocked: Number(values[names.indexOf('OutNoRoutes')]) };
+    if (!this.#hasNft) return droppedIn(stdout);
+    const filtered = await onHost(host, ['nft', 'list', 'chain', 'inet', 'cuts', 'out']);
+    return droppedIn(stdout, filtered.stdout);
   }
+}
+
+/**
+ * @param files /proc/net/dev, and /proc/net/snmp after it
+ * @param filtered what nft prints of its chain; undefined: the host has no route to what is blocked
+ * @throws Error if a counter is not there: a cut that seems to have dropped nothing misleads
+ */
+export function droppedIn(files: string, filtered?: string): Dropped {
+  const ofDevice = /^ *eth0: *(.*)$/m.exec(files)?.[1]?.split(/ +/) ?? [];
+  const unplugged = counterOf('eth0 in /proc/net/dev', ofDevice[TRANSMIT_DROP]);
+  if (filtered !== undefined) {
+    return { unplugged, blocked: counterOf('nft', /packets (\d+)/.exec(filtered)?.[1]) };
+  }
+  const [names = [], values = []] = [...files.matchAll(/^Ip: (.*)$/gm)].map(([, line = '']) =>
+    line.split(' '),
+  );
+  const blocked = values[names.indexOf('OutNoRoutes')];
+  return { unplugged, blocked: counterOf('OutNoRoutes in /proc/net/snmp', blocked) };
+}
+
+function counterOf(what: string, text = ''): number {
+  if (/^\d+$/.test(text)) return Number(text);
+  throw new Error(`the packets that a host has dropped cannot be counted: ${what} says nothing`);
 }
 
 /** Drops and counts what is for the hosts in the set, which is empty at first. */

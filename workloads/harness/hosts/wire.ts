@@ -9,55 +9,19 @@
 import type { TLSSocket } from 'node:tls';
 import { deserialize, serialize } from 'node:v8';
 import { monotonicMs } from '../load/monotonic-clock.ts';
-import type { ProgramEnd, ProgramSignal } from '../processes/program.ts';
-
-/** What an agent is, as it tells when it joins. */
-export interface AgentDescription {
-  /** Where other hosts reach it; undefined: where the coordinator sees it. */
-  readonly address: string | undefined;
-  readonly hostName: string;
-  readonly cores: number;
-  readonly memoryBytes: number;
-  /** Of the code. */
-  readonly version: string;
-}
-
-export type FromAgent =
-  | ({ readonly kind: 'join'; readonly secret: string } & AgentDescription)
-  | { readonly kind: 'started'; readonly id: number; readonly pid: number }
-  | { readonly kind: 'message'; readonly id: number; readonly packed: string }
-  | { readonly kind: 'line'; readonly id: number; readonly line: string }
-  | { readonly kind: 'ended'; readonly id: number; readonly end: ProgramEnd }
-  | Beat;
-
-export type FromCoordinator =
-  | { readonly kind: 'welcome'; readonly name: string; readonly identity: string }
-  | { readonly kind: 'refused'; readonly sentence: string }
-  /** `program` is a path in the repository. */
-  | {
-      readonly kind: 'start';
-      readonly id: number;
-      readonly program: string;
-      readonly options: string;
-    }
-  | { readonly kind: 'message'; readonly id: number; readonly packed: string }
-  | { readonly kind: 'signal'; readonly id: number; readonly signal: ProgramSignal }
-  | { readonly kind: 'stop for'; readonly id: number; readonly forMs: number }
-  /** The run is over. */
-  | { readonly kind: 'over' }
-  | Beat;
-
-interface Beat {
-  readonly kind: 'beat';
-}
+import type { Beat } from './messages.ts';
 
 const BEAT_MS = 2_000;
 /** Silence after which the peer is given up, in milliseconds: ten beats. */
 const SILENCE_MS_MAX = 20_000;
 /** Bytes of a first message: what has not joined may not fill the memory. */
 const FIRST_MAX = 16_384;
+/** How long a peer may take to hear the last words before the connection is cut, in milliseconds. */
+const CLOSE_MS_MAX = 5_000;
 
 interface WireEnds<In> {
+  /** Undefined for a line that is no message of the peer. */
+  readonly read: (line: string) => In | Beat | undefined;
   readonly onMessage: (message: Exclude<In, Beat>) => void;
   /** Called once, with the reason as the end of a sentence. */
   readonly onGone: (reason: string) => void;
@@ -87,12 +51,19 @@ export class Wire<In extends { readonly kind: string }, Out extends { readonly k
     if (this.#socket.writable) this.#socket.write(`${JSON.stringify(message)}\n`);
   }
 
-  /** Ends the connection when all has been sent; `onGone` is not called. */
+  /** Ends the connection when all has been sent, or soon; `onGone` is not called. */
   close(): void {
-    this.#isGone = true;
-    clearInterval(this.#beat);
+    if (this.#isGone) return;
+    this.#leave();
+    const late = setTimeout(() => this.#socket.destroy(), CLOSE_MS_MAX);
+    this.#socket.on('close', () => clearTimeout(late));
     this.#socket.end();
-    this.#socket.on('error', () => {}); // The peer may close at the same moment.
+  }
+
+  /** Ends the connection at once, whatever the peer has to say; `onGone` is not called. */
+  cut(): void {
+    this.#leave();
+    this.#socket.destroy();
   }
 
   #look(): void {
@@ -102,6 +73,7 @@ export class Wire<In extends { readonly kind: string }, Out extends { readonly k
   }
 
   #hear(text: string): void {
+    if (this.#isGone) return;
     this.#heardMs = monotonicMs();
     this.#rest += text;
     if (this.#isFirst && this.#rest.length > FIRST_MAX && !text.includes('\n')) {
@@ -115,11 +87,9 @@ export class Wire<In extends { readonly kind: string }, Out extends { readonly k
   }
 
   #take(line: string): void {
-    let message: In;
-    try {
-      message = JSON.parse(line) as In;
-    } catch {
-      this.#end('it does not speak as an agent does');
+    const message = this.#ends.read(line);
+    if (message === undefined) {
+      this.#end('it sent a line that is no message');
       return;
     }
     if (message.kind === 'beat') return;
@@ -129,10 +99,13 @@ export class Wire<In extends { readonly kind: string }, Out extends { readonly k
 
   #end(reason: string): void {
     if (this.#isGone) return;
+    this.cut();
+    this.#ends.onGone(reason);
+  }
+
+  #leave(): void {
     this.#isGone = true;
     clearInterval(this.#beat);
-    this.#socket.destroy();
-    this.#ends.onGone(reason);
   }
 }
 

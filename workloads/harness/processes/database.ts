@@ -9,6 +9,7 @@
  * share. If they are on several hosts, the services listen there, with the certificates of the run
  * (hosts/run-identity.ts).
  */
+import { isIP } from 'node:net';
 import {
   type Bigtable,
   connectLockService,
@@ -81,7 +82,8 @@ export async function startOracle(crew: Crew, store: StoreAddress): Promise<stri
 
 /** A free port of the host; of this machine alone if the service runs where this process does. */
 export function addressOn(host: AnyHost | undefined): string | undefined {
-  return host && `${host.address}:0`;
+  if (host === undefined) return undefined;
+  return isIP(host.address) === 6 ? `[${host.address}]:0` : `${host.address}:0`;
 }
 
 export const SERVICE_PROGRAMS: { readonly oracle: URL; readonly lockService: URL } = {

@@ -143,6 +143,7 @@ export class Cutter {
     const fromMs = monotonicMs();
     const isPast = (): boolean => this.#options.isOver() || monotonicMs() > fromMs + cut.forMs;
     const hitting = cut.isDouble ? during(isPast) : undefined;
+    hitting?.catch(() => {}); // It is awaited when the cut is past, and may fail before.
     if (cut.what === 'flapping' && harm.unplugged) await this.#flap(harm.unplugged, isPast);
     else while (!isPast()) await systemClock.sleep(LOOK_MS);
     const hitSlot = await hitting;

@@ -61,8 +61,8 @@ const WRONG = 'the option tls cannot be used: its ';
 const BEGIN = /(?=-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----)/;
 
 /**
- * All certificates of a text in PEM, in their order; a key may stand among them. OpenSSL stops reading at the first that is
- * damaged, and does without those that follow.
+ * All certificates of a text in PEM, in their order; a key may stand among them. OpenSSL stops
+ * reading at the first that is damaged, and does without those that follow.
  * @param what as the error names it
  * @throws INVALID_ARGUMENT if there is none, or one cannot be read
  */

@@ -46,6 +46,18 @@ const specification = {
   examples: [{ command: './run.sh bench:sample --rates 1', does: 'One rate.' }],
 } as const;
 
+test('an option of other scripts is refused in its sentence, and no other word is taken for one', () => {
+  const refusing = { ...specification, refused: { hosts: 'Why not.' } };
+  assert.throws(() => parseCommandLine(refusing, ['--hosts=3']), new UsageError('Why not.'));
+  for (const words of [
+    ['--table', 'myhosts'],
+    ['--table', 'xxconstructor'],
+  ]) {
+    assert.deepEqual(parseCommandLine(refusing, words)?.table, words.slice(1));
+  }
+  assert.throws(() => parseCommandLine(refusing, ['--constructor']), /^UsageError: Unknown option/);
+});
+
 describe('options in a file', () => {
   test('work like those of the command line, which take precedence', () => {
     const folder = temporaryFolder();

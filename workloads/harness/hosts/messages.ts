@@ -46,12 +46,12 @@ export interface Beat {
 
 /** Undefined if the line is no message of an agent. */
 export function readFromAgent(line: string): FromAgent | undefined {
-  return read<FromAgent>(line, FROM_AGENT);
+  return read(line, FROM_AGENT) as FromAgent | undefined;
 }
 
 /** Undefined if the line is no message of a coordinator. */
 export function readFromCoordinator(line: string): FromCoordinator | undefined {
-  return read<FromCoordinator>(line, FROM_COORDINATOR);
+  return read(line, FROM_COORDINATOR) as FromCoordinator | undefined;
 }
 
 type Accepts = (value: unknown) => boolean;
@@ -101,10 +101,10 @@ const FROM_COORDINATOR: Fields<FromCoordinator> = {
   beat: {},
 };
 
-function read<Message extends { readonly kind: string }>(
+function read(
   line: string,
   kinds: Readonly<Record<string, Readonly<Record<string, Accepts>>>>,
-): Message | undefined {
+): object | undefined {
   let value: unknown;
   try {
     value = JSON.parse(line);
@@ -116,7 +116,7 @@ function read<Message extends { readonly kind: string }>(
   const fields = typeof kind === 'string' && Object.hasOwn(kinds, kind) ? kinds[kind] : undefined;
   if (fields === undefined) return undefined;
   const isWhole = Object.entries(fields).every(([name, accepts]) => accepts(value[name]));
-  return isWhole ? (value as unknown as Message) : undefined;
+  return isWhole ? value : undefined;
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

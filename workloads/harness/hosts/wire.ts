@@ -16,7 +16,7 @@ const BEAT_MS = 2_000;
 const SILENCE_MS_MAX = 20_000;
 /** Bytes of a first message: what has not joined may not fill the memory. */
 const FIRST_MAX = 16_384;
-/** How long a peer may take to hear the last words before the connection is cut, in milliseconds. */
+/** How long a peer may take to hear the last words until it is cut off, in milliseconds. */
 const CLOSE_MS_MAX = 5_000;
 
 interface WireEnds<In> {

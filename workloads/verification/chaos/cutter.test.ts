@@ -1,4 +1,4 @@
-/** A cutter whose double cut fails early: the round hears it, and its process goes on until then. */
+/** A cutter whose double cut fails early: the round hears it, and its process lives on. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openAllocator, serveOracle } from '#engine';

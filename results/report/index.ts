@@ -45,7 +45,8 @@ export type {
   RepositoryDescription,
   Verdict,
 } from './figure-7/points.ts';
-export { buildReport, type ReportFiles } from './report.ts';
+export { buildReport, liveContent, livePage, type ReportFiles } from './report.ts';
+export type { ChartSample, PageContent } from './page/live-script.ts';
 export { readRecordFile, readRunRecord, RECORD_FILE } from './record-file.ts';
 export {
   bytesIn,

@@ -203,6 +203,28 @@ const findings: Shape<record.Findings> = object<record.Findings>({
   ),
 });
 
+const timeline: Shape<record.Timeline> = object<record.Timeline>({
+  panels: list(
+    object<record.TimelinePanel>({
+      name: aFileName,
+      title: aString,
+      unit: aString,
+      series: list(
+        object<record.TimelineSeries>({
+          name: aString,
+          isTarget: aBoolean,
+          points: list(
+            object<record.TimelinePoint>({ seconds: aNumber, value: nullable(aNumber) }),
+          ),
+        }),
+      ),
+    }),
+  ),
+  events: list(
+    object<record.TimelineEvent>({ from: aNumber, to: nullable(aNumber), label: aString }),
+  ),
+});
+
 const runRecord: Shape<record.RunRecord> = object<record.RunRecord>({
   formatVersion: oneOf(FORMAT_VERSION),
   experiment: aString,
@@ -238,4 +260,5 @@ const runRecord: Shape<record.RunRecord> = object<record.RunRecord>({
     }),
   ),
   limitations: list(aString),
+  timeline: addedLater(timeline),
 });

@@ -13,7 +13,8 @@ import { drawPng } from './charts/draw-png.ts';
 import { findingsChart, tableOf } from './charts/findings-chart.ts';
 import { formatCount } from './charts/format.ts';
 import { html } from './page/html.ts';
-import { ended, type RunContent, runPage } from './page/run-page.ts';
+import type { PageContent } from './page/live-script.ts';
+import { chartsOf, ended, type RunContent, runBody, runPage } from './page/run-page.ts';
 import type { PageTable } from './page/table.ts';
 import { readRunRecord } from './record-file.ts';
 import { isMeasuredHere } from './run-folders.ts';
@@ -77,12 +78,26 @@ export function reportOf(folder: string): Report {
   const content = findingsContent(record.findings, record.state);
   return {
     tables: record.findings.tables.map(tableFile),
-    page: [PAGE_FILE, runPage(record, content, isMeasuredHere(folder))],
+    page: [PAGE_FILE, runPage(record, content, { isIndexed: isMeasuredHere(folder) })],
     drawFigures: () => [
       ...content.charts.map(({ chart }) => pictureOf(chart, record, '')),
       // The first one is the figure itself; a page such as the README shows it dark, too.
       ...content.charts.slice(0, 1).map(({ chart }) => pictureOf(chart, record, '-dark')),
     ],
+  };
+}
+
+/** The page of a run that goes on: it follows the run (page/live-script.ts). */
+export function livePage(record: RunRecord, liveLine: string): string {
+  return runPage(record, findingsContent(record.findings, record.state), { liveLine });
+}
+
+/** What of that page changes: the same as in report.html. */
+export function liveContent(record: RunRecord): PageContent {
+  const content = findingsContent(record.findings, record.state);
+  return {
+    main: runBody(record, content, { isLive: true }).text,
+    charts: chartsOf(record, content),
   };
 }
 

@@ -40,6 +40,8 @@ export interface RunHeader {
   readonly repeats: number;
   readonly store: StoreDescription;
   readonly limitations?: readonly string[];
+  /** Called with each record that was written, the first included. */
+  readonly onRecord?: ((record: RunRecord) => void) | undefined;
 }
 
 export interface Run {
@@ -62,7 +64,7 @@ export interface Run {
   discard(): void;
 }
 export type FinalState = Exclude<RunRecord['state'], 'running'>;
-type DescribedLater = 'store' | 'findings' | 'targets' | 'limitations';
+type DescribedLater = 'store' | 'findings' | 'targets' | 'limitations' | 'timeline';
 
 /** `results/runs/<experiment>-<UTC time>` in this project: the default output folder of a run. */
 export function defaultRunFolder(experiment: string): string {
@@ -79,7 +81,7 @@ export function createRun(folder: string, header: RunHeader): Run {
   try {
     const record = newRecord(folder, header);
     refuseAsReference(folder, record);
-    return new RunFolder(folder, record);
+    return new RunFolder(folder, record, header.onRecord);
   } catch (error) {
     unclaim(folder);
     throw error;
@@ -117,10 +119,12 @@ class RunFolder implements Run {
   #record: RunRecord;
   /** A folder that another program has put in its place may hold another run. */
   readonly #isInPlace: () => boolean;
+  readonly #onRecord: RunHeader['onRecord'];
 
-  constructor(folder: string, record: RunRecord) {
+  constructor(folder: string, record: RunRecord, onRecord: RunHeader['onRecord']) {
     this.folder = folder;
     this.#record = record;
+    this.#onRecord = onRecord;
     const { ino, dev } = statSync(folder);
     this.#isInPlace = () => {
       const found = statSync(folder, { throwIfNoEntry: false });
@@ -165,6 +169,7 @@ class RunFolder implements Run {
       );
     }
     writeFileAtomically(path.join(this.folder, RECORD_FILE), text);
+    this.#onRecord?.(next);
   }
 }
 
@@ -194,6 +199,7 @@ function newRecord(folder: string, header: RunHeader): RunRecord {
     findings: { ...subjectOf(header), ...nothing },
     targets,
     limitations: header.limitations ?? [],
+    timeline: null,
   };
 }
 

@@ -43,6 +43,43 @@ export interface RunRecord {
   readonly targets: readonly Target[];
   /** The limitations of the numbers, in whole sentences. */
   readonly limitations: readonly string[];
+  /** The run second by second, if it was watched (`--watch`); missing in older records. */
+  readonly timeline?: Timeline | null;
+}
+
+/** What the page of a watched run has shown while it went on. Seconds count from its beginning. */
+export interface Timeline {
+  readonly panels: readonly TimelinePanel[];
+  /** Phases, and what happened at a moment: `from` is then `to`. */
+  readonly events: readonly TimelineEvent[];
+}
+
+export interface TimelinePanel {
+  /** Also the name of its chart: `live-throughput`. */
+  readonly name: string;
+  readonly title: string;
+  readonly unit: string;
+  readonly series: readonly TimelineSeries[];
+}
+
+export interface TimelineSeries {
+  readonly name: string;
+  /** A level to reach, or to stay below. */
+  readonly isTarget: boolean;
+  /** Null interrupts the line. */
+  readonly points: readonly TimelinePoint[];
+}
+
+export interface TimelinePoint {
+  readonly seconds: number;
+  readonly value: number | null;
+}
+
+export interface TimelineEvent {
+  readonly from: number;
+  /** Null while it goes on. */
+  readonly to: number | null;
+  readonly label: string;
 }
 
 /** A process, named so that a later one with the same number is not mistaken for it. */

@@ -12,8 +12,14 @@
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createRandom } from '#engine';
-import { counted, type CrawlResult, figure7Findings, type FindingsParts } from '#results';
-import type { Measuring, Progress } from '#harness';
+import {
+  counted,
+  formatDigits,
+  type CrawlResult,
+  figure7Findings,
+  type FindingsParts,
+} from '#results';
+import { live, type Measuring, type Progress } from '#harness';
 import { type BatchEngine, openBatchEngine } from '../harness/batch-engines.ts';
 import { shuffled } from '../harness/chance.ts';
 import { describeDamage, openCrawl, type Crawl } from './documents/index.ts';
@@ -177,6 +183,9 @@ async function measure(
 ): Promise<Check> {
   const { prepared, batch, hosts, signal, found, progress } = context;
   signal.throwIfAborted();
+  live.phase(
+    `${system === 'percolator' ? 'Percolator' : 'MapReduce'} at ${formatDigits(rate)} %/h`,
+  );
   const { repository, seconds, warmUp, batchSeconds, concurrency, processes, engine } = plan;
   const documents = syntheticOptions(plan);
   const { serverPids } = prepared.store;

@@ -24,4 +24,7 @@ export {
   textList,
 } from './command-line/options.ts';
 export { startProgress, type Progress, type ProgressOptions } from './command-line/progress.ts';
+export { live } from './watch/live.ts';
+export { databaseProbes, workerProbes, type Probe } from './watch/probes.ts';
+export { LiveTimes } from './watch/live-times.ts';
 export { counted, UsageError } from '#results';

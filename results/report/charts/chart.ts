@@ -13,6 +13,15 @@ export interface Chart {
   readonly x: ChartAxis;
   readonly y: ChartAxis;
   readonly series: readonly ChartSeries[];
+  /** Spans of the horizontal axis with a name, and moments, whose `from` is `to`. */
+  readonly spans?: readonly ChartSpan[];
+}
+
+export interface ChartSpan {
+  readonly from: number;
+  /** Null: to the end of the axis. */
+  readonly to: number | null;
+  readonly label: string;
 }
 
 export interface ChartAxis {

@@ -3,13 +3,16 @@
  * Runs in Node and in the page.
  */
 import type { Chart as ChartJs, Plugin } from 'chart.js';
-import type { ChartMark, ChartSeries } from './chart.ts';
+import type { Chart, ChartMark, ChartSeries, ChartSpan } from './chart.ts';
 import { seriesColor, type Theme } from './theme.ts';
 
 /** Below this width, in pixels, texts would overlap the curves; legend and tooltips remain. */
 export const LABELS_MIN_WIDTH = 560;
 
-export function decorations(series: readonly ChartSeries[], theme: Theme): Plugin {
+export function decorations(
+  { series, spans = [] }: Pick<Chart, 'series' | 'spans'>,
+  theme: Theme,
+): Plugin {
   const each = (chart: ChartJs, draw: (one: ChartSeries, color: string) => void): void => {
     for (const [index, one] of series.entries()) {
       if (chart.isDatasetVisible(index)) draw(one, seriesColor(one.color, theme));
@@ -25,6 +28,7 @@ export function decorations(series: readonly ChartSeries[], theme: Theme): Plugi
       ctx.restore();
     },
     beforeDatasetsDraw: (chart) => {
+      drawSpans(chart, spans, theme);
       each(chart, (one, color) => {
         drawBand(chart, one.band ?? [], color);
         for (const mark of one.marks) drawInterval(chart, mark, color);
@@ -38,6 +42,49 @@ export function decorations(series: readonly ChartSeries[], theme: Theme): Plugi
       });
     },
   };
+}
+
+/**
+ * Spans alternate in a light shade, and each has its name at its top, as much of it as fits.
+ * Moments are vertical lines; their names are below those of the spans, in three rows.
+ */
+export function drawSpans(chart: ChartJs, spans: readonly ChartSpan[], theme: Theme): void {
+  const { ctx, chartArea: area } = chart;
+  const ends = [0, 0, 0];
+  ctx.save();
+  ctx.font = `11px ${theme.font}`;
+  ctx.textBaseline = 'top';
+  for (const [i, { from, to, label }] of spans.entries()) {
+    const left = Math.max(area.left, pixelOf(chart, 'x', from));
+    const right = to === null ? area.right : Math.min(area.right, pixelOf(chart, 'x', to));
+    if (left > area.right || right < area.left) continue;
+    const isMoment = from === to;
+    ctx.fillStyle = `${theme.muted}${isMoment ? 'cc' : i % 2 === 0 ? '1c' : '0a'}`;
+    ctx.fillRect(left, area.top, isMoment ? 1.5 : right - left, area.bottom - area.top);
+    ctx.fillStyle = theme.muted;
+    if (!isMoment) {
+      ctx.fillText(cutText(chart, label, right - left - 8), left + 4, area.top + 3);
+      continue;
+    }
+    const width = ctx.measureText(label).width;
+    const x = Math.min(left + 5, area.right - width);
+    const row = ends.findIndex((end) => x >= end);
+    if (row < 0) continue;
+    ends[row] = x + width + 8;
+    ctx.fillStyle = theme.text;
+    ctx.fillText(label, x, area.top + 17 + 14 * row);
+  }
+  ctx.restore();
+}
+
+/** As much of a text as fits; nothing if that would be only a few letters. */
+export function cutText({ ctx }: ChartJs, text: string, width: number): string {
+  if (ctx.measureText(text).width <= width) return text;
+  for (let length = text.length - 1; length >= 5; length--) {
+    const cut = `${text.slice(0, length).trimEnd()}...`;
+    if (ctx.measureText(cut).width <= width) return cut;
+  }
+  return '';
 }
 
 export interface Ink {

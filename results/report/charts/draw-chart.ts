@@ -30,7 +30,7 @@ export function chartConfiguration(
       })),
     },
     options: chartOptions(chart, { x, y }, theme),
-    plugins: [decorations(chart.series, theme)],
+    plugins: [decorations(chart, theme)],
   };
 }
 

@@ -20,8 +20,11 @@ export function chartSection(one: ChartWithTable, size: 'tall' | '' = ''): Html 
   </section>`;
 }
 
-/** A chart without its title, below a heading of the caller. */
-export function chartWithSwitches({ chart, table }: ChartWithTable, size: 'tall' | '' = ''): Html {
+/** A chart without its title, below a heading of the caller; a timeline has no table. */
+export function chartWithSwitches(
+  { chart, table }: Pick<ChartWithTable, 'chart'> & Partial<ChartWithTable>,
+  size: 'tall' | '' = '',
+): Html {
   return html`${chart.caption === '' ? null : html`<p>${chart.caption}</p>`}
     <fieldset class="switches">
       <legend>Series of the chart</legend>
@@ -31,15 +34,15 @@ export function chartWithSwitches({ chart, table }: ChartWithTable, size: 'tall'
       <canvas
         id="${chart.name}"
         role="img"
-        aria-label="${chart.title}. The table below has its numbers."
+        aria-label="${chart.title}${table === undefined ? '' : '. The table below has its numbers.'}"
       ></canvas>
     </div>
-    <noscript><p>The chart needs JavaScript; the table below does not.</p></noscript>
+    <noscript><p>The chart needs JavaScript; a table below does not.</p></noscript>
     <p class="small picture">
       Point at a mark for its numbers.
       <button type="button" data-chart="${chart.name}">Save as PNG</button>
     </p>
-    ${foldedTable(table)}`;
+    ${table === undefined ? null : foldedTable(table)}`;
 }
 
 function seriesSwitch(chart: Chart, series: ChartSeries): Html {

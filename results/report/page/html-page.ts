@@ -21,6 +21,8 @@ import * as decorations from '../charts/decorations.ts';
 import * as drawChart from '../charts/draw-chart.ts';
 import * as format from '../charts/format.ts';
 import * as theme from '../charts/theme.ts';
+import * as timelineCharts from '../charts/timeline-charts.ts';
+import * as liveScript from './live-script.ts';
 import * as pageScript from './page-script.ts';
 
 export interface HtmlPage {
@@ -29,15 +31,18 @@ export interface HtmlPage {
   readonly body: Html;
   /** The charts whose canvases are in the body. */
   readonly charts: readonly Chart[];
+  /** The line above `main` of a page that follows its run (live-script.ts). */
+  readonly liveLine?: string | undefined;
 }
 
-export function htmlPage({ title, body, charts }: HtmlPage): string {
+export function htmlPage({ title, body, charts, liveLine }: HtmlPage): string {
+  const isLive = liveLine !== undefined;
   const page = html`<!doctype html>
     <html lang="en">
       <head>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
-        <meta http-equiv="Content-Security-Policy" content="${CONTENT_POLICY}" />
+        <meta http-equiv="Content-Security-Policy" content="${contentPolicy(isLive)}" />
         <meta name="color-scheme" content="light dark" />
         <title>${title}</title>
         <link rel="icon" href="data:," />
@@ -46,16 +51,21 @@ export function htmlPage({ title, body, charts }: HtmlPage): string {
         </style>
       </head>
       <body>
+        ${isLive ? html`<p id="live" role="status">${liveLine}</p>` : null}
         <main>${body}</main>
-        ${charts.length === 0 ? null : scripts(charts)}
+        ${charts.length === 0 && !isLive ? null : scripts(charts)}
       </body>
     </html>`;
   return page.text;
 }
 
-const CONTENT_POLICY =
-  "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; " +
-  'font-src data:; img-src data:';
+/** A page that follows its run asks the server that it came from. */
+function contentPolicy(isLive: boolean): string {
+  return (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; " +
+    `font-src data:; img-src data:${isLive ? "; connect-src 'self'" : ''}`
+  );
+}
 
 function scripts(charts: readonly Chart[]): Html {
   return html`<script type="application/json" id="charts">
@@ -152,7 +162,16 @@ export function linksTo(links: readonly PageLink[], label: string): Html {
  * level is exported under a name that no other module uses, and is a function or plain data.
  */
 
-const MODULES: readonly object[] = [format, theme, axes, decorations, drawChart, pageScript];
+const MODULES: readonly object[] = [
+  format,
+  theme,
+  axes,
+  decorations,
+  drawChart,
+  timelineCharts,
+  liveScript,
+  pageScript,
+];
 
 /** One expression statement. It needs `Chart` of chart.js, and runs at once. */
 function browserSource(): string {

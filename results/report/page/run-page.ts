@@ -6,7 +6,8 @@
 import type { Chart } from '../charts/chart.ts';
 import { formatDigits } from '../charts/format.ts';
 import { isVirtual, type RunRecord, type Target, targetVerdict } from '../run-record.ts';
-import { chartSection, type ChartWithTable } from './chart-section.ts';
+import { timelineCharts } from '../charts/timeline-charts.ts';
+import { chartSection, chartWithSwitches, type ChartWithTable } from './chart-section.ts';
 import { htmlPage, linksTo, pageHeader, type PageLink, PAPER_ADDRESS } from './html-page.ts';
 import { html, type Html } from './html.ts';
 import { isLong, type PageTable, tableSection, verdict } from './table.ts';
@@ -25,25 +26,83 @@ export interface RunContent {
   readonly files: readonly string[];
 }
 
-/** @param isIndexed whether the page of all runs links to this one */
-export function runPage(record: RunRecord, content: RunContent, isIndexed: boolean): string {
+interface BodyOptions {
+  /** Whether the page of all runs links to this one. */
+  readonly isIndexed?: boolean;
+  /** Whether the page follows its run, which then has not stopped if it is not finished. */
+  readonly isLive?: boolean;
+}
+
+export interface RunPageOptions extends Pick<BodyOptions, 'isIndexed'> {
+  /** The line at the top of a page that follows its run. */
+  readonly liveLine?: string | undefined;
+}
+
+export function runPage(
+  record: RunRecord,
+  content: RunContent,
+  { isIndexed = false, liveLine }: RunPageOptions = {},
+): string {
+  return htmlPage({
+    title: `${content.title}: ${record.runId}`,
+    body: runBody(record, content, { isIndexed, isLive: liveLine !== undefined }),
+    charts: chartsOf(record, content),
+    liveLine,
+  });
+}
+
+/** The charts whose canvases are in `runBody`. */
+export function chartsOf({ timeline }: RunRecord, { charts }: RunContent): readonly Chart[] {
+  return [...charts.map(({ chart }) => chart), ...(timeline ? timelineCharts(timeline) : [])];
+}
+
+/** The content of `main`. While a run goes on, what happens comes before what was found. */
+export function runBody(
+  record: RunRecord,
+  content: RunContent,
+  { isIndexed = false, isLive = false }: BodyOptions = {},
+): Html {
   const [main, ...further] = content.charts;
   const section = (one: ChartWithTable): Html => chartSection(one);
+  const isRunning = isLive && record.state === 'running';
   // A long table first would hide the results after it.
   const tables = [
     ...content.tables.filter((table) => !isLong(table)),
     ...content.tables.filter(isLong),
   ];
-  return htmlPage({
-    title: `${content.title}: ${record.runId}`,
-    charts: content.charts.map(({ chart }): Chart => chart),
-    body: html`
-      ${header(record, content, isIndexed)} ${limitationsSection(record)} ${content.opening}
-      ${main === undefined ? null : chartSection(main, 'tall')} ${targetsSection(record)}
-      ${further.map(section)} ${tables.map(tableSection)}
-      ${runSection(record, linksTo(filesOf(content), 'Files of this run'))}
-    `,
-  });
+  return html`
+    ${header(record, content, isIndexed)} ${isRunning ? timelineSection(record) : null}
+    ${isRunning ? SO_FAR : html`${limitationsSection(record)} ${content.opening}`}
+    ${main === undefined ? null : chartSection(main, 'tall')} ${targetsSection(record)}
+    ${further.map(section)} ${tables.map(tableSection)}
+    ${isRunning ? null : timelineSection(record)}
+    ${runSection(record, linksTo(filesOf(content), 'Files of this run'))}
+  `;
+}
+
+const SO_FAR = html`<p>
+  Below is what was found so far. The limitations of the run and the verdict of its checks follow at
+  its end.
+</p>`;
+
+/** The charts of a watched run; each has its numbers in the record alone. */
+function timelineSection({ timeline }: RunRecord): Html {
+  if (!timeline || timeline.panels.length === 0) return html``;
+  return html`<section id="timeline">
+    <h2>The run, second by second</h2>
+    <p class="small">
+      What its page showed while it went on. A long run has fewer points: each is the mean, or of
+      latencies and of what waits the most, of some seconds.
+    </p>
+    <div class="panels">${timelineCharts(timeline).map(panelOf)}</div>
+  </section>`;
+}
+
+function panelOf(chart: Chart): Html {
+  return html`<div>
+    <h3>${chart.title}</h3>
+    ${chartWithSwitches({ chart })}
+  </div>`;
 }
 
 function header(

@@ -60,19 +60,15 @@ describe('the record', () => {
 
 test('only a figure or section of the paper is linked as a place in the paper', () => {
   const pageOf = (kicker: string): string =>
-    runPage(
-      record,
-      {
-        kicker,
-        title: 'A title',
-        headline: 'A finding.',
-        opening: html``,
-        charts: [],
-        tables: [],
-        files: [],
-      },
-      false,
-    );
+    runPage(record, {
+      kicker,
+      title: 'A title',
+      headline: 'A finding.',
+      opening: html``,
+      charts: [],
+      tables: [],
+      files: [],
+    });
   assert.match(pageOf('Percolator paper, section 2.4'), />In the paper: section 2\.4</);
   assert.match(pageOf('The remote store'), />The Percolator paper</);
 });

@@ -33,7 +33,7 @@ function openTable(table: PageTable): Html {
 }
 
 export function foldedTable(table: PageTable): Html {
-  return html`<details>
+  return html`<details data-fold="${table.name}">
     <summary>Table: ${table.title} (${counted(table.rows.length, 'rows')})</summary>
     ${scrolledTable(table)}
   </details>`;

@@ -17,6 +17,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { sum } from 'simple-statistics';
 import { createLatencyHistogram, type Histogram, type ProgressRow } from '#results';
+import { live, LiveTimes } from '#harness';
 import { CLUSTERING, readRepresentatives } from './index.ts';
 import {
   createSyntheticDocuments,
@@ -126,6 +127,17 @@ async function runBackToBack(options: MapReducePointOptions): Promise<Runs> {
   const startUs = monotonicUs();
   const elapsedSeconds = (): number => (monotonicUs() - startUs) / 1e6;
   let included = 0;
+  const times = new LiveTimes();
+  using _ = live.show([
+    { panel: 'throughput', series: 'documents clustered', rate: () => included },
+    { panel: 'throughput', series: 'offered', level: () => perSecond, isTarget: true },
+    {
+      panel: 'waiting',
+      series: 'documents not clustered',
+      level: () => Math.floor(elapsedSeconds() * perSecond) + 1 - included,
+    },
+    { panel: 'latency', series: 'until clustered', times },
+  ]);
   const isMeasured = (): boolean => {
     const begin = series[WARMUP_CYCLES - 1]?.seconds ?? 0;
     const end = series.at(-1)?.seconds ?? 0;
@@ -140,6 +152,7 @@ async function runBackToBack(options: MapReducePointOptions): Promise<Runs> {
     if (cycles.length > WARMUP_CYCLES) {
       const latenciesUs = latencies(included, arrived, perSecond, endSeconds);
       for (const latencyUs of latenciesUs) histogram.recordValue(latencyUs);
+      if (live.isWatched) for (const latencyUs of latenciesUs) times.record(latencyUs);
       const median = latenciesUs[Math.floor(latenciesUs.length / 2)];
       if (median !== undefined) medians.push(median / 1000);
     }

@@ -12,6 +12,7 @@ import { decodeFromCompressedBase64 } from 'hdr-histogram-js';
 import { sum } from 'simple-statistics';
 import { openPercolator, openStore, type StoreAddress, systemClock } from '#engine';
 import { counted, type Histogram, mergeHistograms, percentileMs, type ProgressRow } from '#results';
+import { live, type LiveTimes, type Probe } from '#harness';
 import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
 import {
   dueBy,
@@ -122,6 +123,7 @@ async function runEngine(options: PercolatorPointOptions): Promise<EngineRun> {
     if (startUs > 0) samples.add(elapsedUs(), completed);
   });
   await processes.start({ ...options, isTold: hosts.length > 0 });
+  using _ = live.show(probesOf(schedule, samples, processes));
   startUs = monotonicUs();
   processes.begin(startUs);
   const announce = (end: number): void => {
@@ -133,6 +135,25 @@ async function runEngine(options: PercolatorPointOptions): Promise<EngineRun> {
   const series = samples.rows; // Later samples are the drain.
   const engine = await processes.finish(awaitedDocuments(options, series));
   return { engine, series, generatorLagP99Ms: lagP99Ms };
+}
+
+function probesOf(
+  schedule: Schedule,
+  samples: Samples,
+  { toldTimes }: EngineProcesses,
+): readonly Probe[] {
+  return [
+    { panel: 'throughput', series: 'documents clustered', rate: () => samples.last.completed },
+    { panel: 'throughput', series: 'offered', level: () => schedule.perSecond, isTarget: true },
+    {
+      panel: 'waiting',
+      series: 'documents not clustered',
+      level: () => samples.last.arrived - samples.last.completed,
+    },
+    ...(toldTimes === undefined
+      ? []
+      : [{ panel: 'latency', series: 'until clustered', times: toldTimes } as const]),
+  ];
 }
 
 /**
@@ -200,6 +221,10 @@ export class Samples {
   /** The samples so far. */
   get rows(): readonly ProgressRow[] {
     return [...this.#rows];
+  }
+
+  get last(): ProgressRow {
+    return this.#rows.at(-1) ?? { seconds: 0, arrived: 0, completed: 0 };
   }
 
   /** @param completed the number of clustered documents, as just reported */
@@ -282,6 +307,11 @@ export class EngineProcesses {
     const options = { ...rest, concurrency, database: { shared: engine.database } };
     this.#workers = await engine.startWorkers(processes, { program: WORKER, options, onMessage });
     this.#loader = await start('the loader', LOADER, options);
+  }
+
+  /** Latencies that are taken here. */
+  get toldTimes(): LiveTimes | undefined {
+    return this.#told?.times;
   }
 
   begin(startUs: number): void {

@@ -13,6 +13,7 @@ import {
   unreachable,
 } from '#engine';
 import { createLatencyHistogram } from '#results';
+import { databaseProbes, live, LiveTimes, workerProbes } from '#harness';
 import { settingsOf } from '../../harness/engine-settings.ts';
 import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
 import { dueUs, type Schedule } from '../../harness/load/schedule.ts';
@@ -40,7 +41,9 @@ export async function openProcessDatabase({
   if ('shared' in database) return openDatabase(database.shared, settings);
   const store = await openStore(database.store);
   const percolator = await openPercolator({ store, ...settings });
+  const shown = live.show(databaseProbes(percolator));
   const close = async (): Promise<void> => {
+    shown[Symbol.dispose]();
     await percolator.close();
     await store.close();
   };
@@ -89,6 +92,10 @@ export function startClustering(
       },
     }),
   );
+  const shown = live.show([
+    ...workerProbes(workers),
+    { panel: 'latency', series: 'until clustered', times: clustered.times },
+  ]);
   const report = (): void =>
     tellParent({ kind: 'progress', completed: clustered.documents } satisfies FromWorker);
   const reporter = setInterval(report, REPORT_MS);
@@ -104,6 +111,7 @@ export function startClustering(
   };
   const stop = async (): Promise<void> => {
     clearInterval(reporter);
+    shown[Symbol.dispose]();
     await Promise.all(workers.map((worker) => worker.stop()));
   };
   return { hear, stop };
@@ -224,6 +232,10 @@ export class Clustered {
     return this.#commits.length;
   }
 
+  get times(): LiveTimes {
+    return this.#latencies.times;
+  }
+
   begin(startUs: number): void {
     this.#latencies.begin(startUs);
   }
@@ -242,6 +254,9 @@ export class Clustered {
 
 /** Latencies since each document was due, by the clock of the process that has them. */
 export class Latencies {
+  /** Those of the present second, in a run that is watched. */
+  readonly times: LiveTimes = new LiveTimes();
+  readonly #isWatched = live.isWatched;
   readonly #schedule: Schedule;
   /** In microseconds, for each half of the measured interval. */
   readonly #halves = [createLatencyHistogram(), createLatencyHistogram()] as const;
@@ -264,6 +279,7 @@ export class Latencies {
     const latencyUs = Math.max(0, Math.round(nowUs - this.#startUs - dueUs(this.#schedule, n)));
     const half = n - warmupDocuments < documents / 2 ? 0 : 1;
     this.#halves[half].recordValue(latencyUs);
+    if (this.#isWatched) this.times.record(latencyUs);
   }
 
   get halves(): WorkerResult['halves'] {

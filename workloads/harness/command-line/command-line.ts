@@ -116,8 +116,9 @@ export function parseCommandLine<const O extends ScriptOptions, const A extends 
 ): (OptionValues<O> & PositionalValues<A>) | null {
   const command = commandFrom(specification);
   refuseMissingOption(specification, argv);
-  const texts = textsGiven(command, argv, Object.keys(specification.positionals ?? {}));
-  if (texts === null) return null;
+  const found = textsGiven(command, argv, Object.keys(specification.positionals ?? {}));
+  if (found === null) return null;
+  const texts = withValuesLeftOut(found, specification);
 
   const named = Object.entries({ ...specification.options, ...STANDARD_OPTIONS }).map(
     ([key, option]) => ({ key, name: flagOf(key), option }),
@@ -223,7 +224,7 @@ function commandFrom(specification: CommandSpecification<ScriptOptions, ScriptOp
     command.argument(required ? `<${key}>` : `[${key}]`, helpText(option, specification));
   }
   for (const [key, option] of Object.entries({ ...specification.options, ...STANDARD_OPTIONS })) {
-    const value = option.placeholder === null ? '' : ` <${option.placeholder}>`;
+    const value = placeholderOf(option);
     const commanderOption = new CommanderOption(
       flagOf(key) + value,
       helpText(option, specification),
@@ -232,6 +233,11 @@ function commandFrom(specification: CommandSpecification<ScriptOptions, ScriptOp
     command.addOption(commanderOption);
   }
   return command.version(versionText(), '--version', 'print the version');
+}
+
+function placeholderOf({ placeholder, valueLeftOut }: Option<unknown>): string {
+  if (placeholder === null) return '';
+  return valueLeftOut === undefined ? ` <${placeholder}>` : ` [${placeholder}]`;
 }
 
 /** No argument of a command line can hold the separator, a NUL character. */
@@ -261,6 +267,17 @@ function textsGiven(
   });
   const placed = positionals.map((key, index) => [key, command.args[index]]);
   return Object.fromEntries([...given, ...placed]) as Record<string, string | undefined>;
+}
+
+/** Commander says "true" where the value of an option was left out, as it does of a flag. */
+function withValuesLeftOut(
+  texts: Readonly<Record<string, string | undefined>>,
+  { options }: CommandSpecification<ScriptOptions, ScriptOptions>,
+): Readonly<Record<string, string | undefined>> {
+  const entries = Object.entries(texts).map(([key, text]) => {
+    return [key, text === 'true' ? (options[key]?.valueLeftOut ?? text) : text];
+  });
+  return Object.fromEntries(entries) as Readonly<Record<string, string | undefined>>;
 }
 
 function refuseMissingOption(

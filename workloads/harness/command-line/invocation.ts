@@ -24,11 +24,12 @@ export function goToCaller(script: string): void {
 }
 
 /** Options that change where a result goes, and not the result. */
-const OF_OUTPUT: ReadonlyMap<string, { readonly takesValue: boolean }> = new Map([
-  ['--out', { takesValue: true }],
-  ['--json', { takesValue: false }],
-  ['--fail-on-target', { takesValue: false }],
-  ['--verbose', { takesValue: false }],
+const OF_OUTPUT: ReadonlyMap<string, { readonly takes: (next: string) => boolean }> = new Map([
+  ['--out', { takes: () => true }],
+  ['--json', { takes: () => false }],
+  ['--fail-on-target', { takes: () => false }],
+  ['--verbose', { takes: () => false }],
+  ['--watch', { takes: (next: string) => !next.startsWith('-') && next !== '' }],
 ]);
 
 /** The command that repeats a run into a new folder, quoted for a shell. */
@@ -38,7 +39,7 @@ export function repeatingCommand(script: string, argv: readonly string[]): strin
     const [name = '', value] = (argv[i] ?? '').split('=', 2);
     const ofOutput = OF_OUTPUT.get(name);
     if (ofOutput === undefined) kept.push(argv[i] ?? '');
-    else if (ofOutput.takesValue && value === undefined) i++;
+    else if (value === undefined && ofOutput.takes(argv[i + 1] ?? '')) i++;
   }
   return [commandOf(script), ...kept.map(quoteForShell)].join(' ');
 }

@@ -23,6 +23,8 @@ export interface Option<T> {
   readonly description: string;
   /** Shown in `--help` in place of the value; null for a flag, which takes none. */
   readonly placeholder: string | null;
+  /** The text that stands for a value that was left out; without it, there must be one. */
+  readonly valueLeftOut?: string;
   /** The right values, in words that follow "must be": "a whole number from 1 to 10". */
   readonly expected: string;
   /** The default in the words of `--help`; null if there is none to show. */

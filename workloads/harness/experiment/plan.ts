@@ -115,7 +115,15 @@ function defaultsText(defaults: readonly unknown[]): string {
  * Where to write, what to print, the exit code and the file of options do not change what is
  * measured; the profile has its own field in the record.
  */
-const NOT_PARAMETERS = new Set(['out', 'config', 'verbose', 'json', 'failOnTarget', 'profile']);
+const NOT_PARAMETERS = new Set([
+  'out',
+  'config',
+  'verbose',
+  'json',
+  'failOnTarget',
+  'profile',
+  'watch',
+]);
 
 /** The parameters of a run, from the options of its script. */
 export function parametersOf(options: object): Parameters {

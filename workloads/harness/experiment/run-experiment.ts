@@ -53,6 +53,7 @@ import {
 import { gatherHosts, refuseUnreachable, type RunHosts } from '../hosts/coordinator.ts';
 import { isInside, obeyOutside, runInside, whyNoHosts } from '../hosts/inside.ts';
 import type { RemoteHost } from '../processes/program.ts';
+import { WatchedRun, watchedProgress } from '../watch/live.ts';
 import { resultLines } from './result-lines.ts';
 import { hostsOptions, resultOptions, runFolder } from './shared-options.ts';
 
@@ -136,7 +137,7 @@ export async function runExperiment<const O extends ScriptOptions, S extends obj
     ...(refused && { refused }),
   };
   await runCommand(command, async (given, { signal, commandLine }) => {
-    const { profile, out, json, failOnTarget } = given;
+    const { profile, out, json, failOnTarget, watch } = given;
     const settings = sized(given as OptionValues<O>, sizes, profile as ProfileName);
     const answer = answerInstead(experiment, settings, json);
     if (answer !== undefined) return answer(settings);
@@ -147,24 +148,56 @@ export async function runExperiment<const O extends ScriptOptions, S extends obj
     if (plan.diskBytes !== undefined) await refuseFullDisk(out, plan.diskBytes);
     const needing = experiment.needsHosts?.(settings);
     if (needing !== undefined) {
+      if (watch !== undefined) throw new UsageError(unwatchable(needing));
       if (!isInside()) return goInside(needing, signal);
       obeyOutside();
     }
     process.stderr.write(`${planLine(plan, out)}\n`);
     const asked = experiment.variant?.(settings) ?? { name, subject: experiment.subject };
     const described = { experiment: asked.name, subject: asked.subject, commandLine, signal };
-    const header = { ...headerOf(plan, settings), ...described };
     await using hosts = experiment.isAcrossHosts && (await hostsFor(settings, signal));
+    await using watched = watch === undefined ? undefined : await watchedRun(watch, out);
+    const onRecord = watched?.run.onRecord;
+    const header = { ...headerOf(plan, settings), ...described, onRecord };
     const { run, page } = await recordRun(out, header, (recording) =>
-      measureIn(path.join(out, 'work'), (surroundings) => {
+      measureIn({ work: path.join(out, 'work'), watched: watched?.run }, (surroundings) => {
         const measuring = { ...recording, ...surroundings, signal, hosts: [] };
-        return onHosts(hosts, measuring, (all) => measure(settings, all));
+        return keepingTimeline(recording, watched?.run, () =>
+          onHosts(hosts, measuring, (all) => measure(settings, all)),
+        );
       }),
     );
     print(run.record, { page, isJson: json });
     process.exitCode = exitCodeOf(run.record, failOnTarget === true);
     return undefined;
   });
+}
+
+function unwatchable(option: string): string {
+  return `--watch has no effect with ${option}: the run is in a network of its own, which no browser reaches.`;
+}
+
+/** The page of the run; at its end, the viewers receive the report. */
+async function watchedRun(
+  port: number,
+  out: string,
+): Promise<AsyncDisposable & { readonly run: WatchedRun }> {
+  const run = await WatchedRun.open(port, (line) => void process.stderr.write(`${line}\n`));
+  const line = `The run has ended. This is its report, which is also in ${out}.`;
+  return { run, [Symbol.asyncDispose]: () => run.end(line) };
+}
+
+/** Puts the seconds of a watched run into its record, whatever ends it. */
+async function keepingTimeline<T>(
+  { run }: Recording,
+  watched: WatchedRun | undefined,
+  measure: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await measure();
+  } finally {
+    if (watched !== undefined) run.describe({ timeline: watched.timeline });
+  }
 }
 
 /**
@@ -288,13 +321,14 @@ function headerOf(plan: RunPlan, settings: Settings) {
  * the process exits.
  */
 async function measureIn<T>(
-  work: string,
+  { work, watched }: { readonly work: string; readonly watched: WatchedRun | undefined },
   body: (surroundings: Pick<Measuring, 'progress' | 'work'>) => Promise<T>,
 ): Promise<T> {
   const clean = (): void => removeOrSay(work);
   process.once('exit', clean);
   mkdirSync(work, { recursive: true });
-  const progress = startProgress();
+  const own = startProgress();
+  const progress = watched === undefined ? own : watchedProgress(own, watched);
   try {
     return await body({ progress, work });
   } finally {

@@ -17,15 +17,30 @@ import {
 
 /** Options of every script that measures or proves. */
 export function resultOptions(hasTargets: boolean): {
+  readonly watch: Option<number | undefined>;
   readonly json: Option<boolean>;
   readonly failOnTarget?: Option<boolean>;
 } {
   const json = flag({
     description: 'print the run record as one JSON document, and nothing else on standard output',
   });
-  if (!hasTargets) return { json };
-  return { json, failOnTarget: flag({ description: 'exit with code 1 if a target is not met' }) };
+  if (!hasTargets) return { watch: WATCH, json };
+  const failOnTarget = flag({ description: 'exit with code 1 if a target is not met' });
+  return { watch: WATCH, json, failOnTarget };
 }
+
+const WATCH: Option<number | undefined> = {
+  ...integer({
+    description:
+      'serve the page of the run on this machine while it goes on, with what happens second by second; ' +
+      'the address is printed, and the record keeps the seconds',
+    defaultText: 'none; without a port, a free one',
+    min: 0,
+    max: 65_535,
+  }),
+  placeholder: 'port',
+  valueLeftOut: '0',
+};
 
 /** `--out` of a run: its record, its page, and its databases while it works. */
 export function runFolder(experiment: string): Option<string> {

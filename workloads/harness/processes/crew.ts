@@ -14,6 +14,7 @@
  * process is killed, the others end themselves (serve.ts).
  */
 import { systemClock } from '#engine';
+import { forgetLive, hearLive, isLive } from '../watch/live.ts';
 import {
   type AnyHost,
   byTurns,
@@ -215,12 +216,16 @@ export class Member {
       onMessage: this.#guarded((message) => {
         if (isReady(message)) ready.resolve(message.value);
         else if (isLeaving(message)) this.#cpuSeconds = message.cpuSeconds;
+        else if (isLive(message)) hearLive(this, message);
         else onMessage(message);
       }),
     };
     this.#program = isRemote(host) ? host.start(name, start) : startHere(start, host);
     this.ended = this.#end();
-    void this.ended.then(({ description }) => ready.reject(new Error(description)));
+    void this.ended.then(({ description }) => {
+      forgetLive(this);
+      ready.reject(new Error(description));
+    });
     this.ready = ready.promise;
     this.ready.catch(() => {}); // A caller that awaits it sees the error.
   }

@@ -25,6 +25,8 @@ import {
 } from '#engine';
 import { freePorts, HOST } from '#engine/testing';
 import { tlsOfRun } from '../hosts/run-identity.ts';
+import { live } from '../watch/live.ts';
+import { databaseProbes } from '../watch/probes.ts';
 import type { Crew } from './crew.ts';
 import type { AnyHost } from './program.ts';
 
@@ -125,7 +127,9 @@ export async function openDatabase(
     await closeServices();
     throw error;
   });
+  const shown = live.show(databaseProbes(percolator));
   const close = async (): Promise<void> => {
+    shown[Symbol.dispose]();
     await percolator.close();
     await closeServices();
   };

@@ -60,14 +60,31 @@ export function since(before: ProcessorTime, after: ProcessorTime): ProcessorTim
 export function cpuSecondsOf(pids: readonly number[]): number | null {
   const all = readProcesses();
   if (all.size === 0 || pids.some((pid) => !all.has(pid))) return null;
+  const times = [...familyOf(pids, all)].map((pid) => all.get(pid));
+  return times.reduce((sum, of) => sum + (of === undefined ? 0 : of.ownUs + of.waitedUs), 0) / 1e6;
+}
+
+/**
+ * CPU time of the process and of each of its descendants that live, by their ids; empty if the
+ * system does not report them.
+ */
+export function familyCpuUs(pid: number): ReadonlyMap<number, number> {
+  const all = readProcesses();
+  const living = [...familyOf([pid], all)].filter((one) => all.has(one));
+  return new Map(living.map((one) => [one, all.get(one)?.ownUs ?? 0]));
+}
+
+function familyOf(
+  pids: readonly number[],
+  all: ReadonlyMap<number, ProcessTimes>,
+): ReadonlySet<number> {
   const family = new Set(pids);
   // A child's number may be below its parent's, so one pass is not enough.
   for (let before = -1; before !== family.size;) {
     before = family.size;
     for (const [pid, { parent }] of all) if (family.has(parent)) family.add(pid);
   }
-  const times = [...family].map((pid) => all.get(pid));
-  return times.reduce((sum, of) => sum + (of === undefined ? 0 : of.ownUs + of.waitedUs), 0) / 1e6;
+  return family;
 }
 
 /** CPU time of one process; null if the system does not report it. */

@@ -10,7 +10,16 @@ export interface ScriptHelp {
 }
 
 /** Their descriptions are those of this script. */
-const SHARED = new Set(['out', 'json', 'fail-on-target', 'config', 'verbose', 'version', 'help']);
+const SHARED = new Set([
+  'out',
+  'watch',
+  'json',
+  'fail-on-target',
+  'config',
+  'verbose',
+  'version',
+  'help',
+]);
 const MODEL = 'bench:oracle';
 /** The options that every script has. */
 const OF_ALL = new Set(['config', 'verbose', 'version', 'help']);

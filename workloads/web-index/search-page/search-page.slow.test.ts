@@ -12,7 +12,7 @@ import type { ServedPage } from '../model/index.ts';
 import { openServingIndex } from '../serving/sqlite-index.ts';
 import type { ServingIndex } from '../serving/serving-index.ts';
 import { LoadProgress } from '../loading/load-status.ts';
-import { hostsOf, openSearchServer, type SearchServer } from './search-server.ts';
+import { openSearchServer, type SearchServer } from './search-server.ts';
 
 const WIDE = { width: 1200, height: 900 };
 const NARROW = { width: 360, height: 740 };
@@ -320,12 +320,6 @@ describe('the search page', () => {
     if (options.path === '/status') asked.destroy();
     return answered;
   }
-});
-
-test('at port 80, which browsers leave out of the name of the host, the server answers without it', () => {
-  const [ip, name] = ['127.0.0.1', 'localhost'];
-  assert.deepEqual(hostsOf(80), [ip, name, `${ip}:80`, `${name}:80`]);
-  assert.deepEqual(hostsOf(8080), [`${ip}:8080`, `${name}:8080`]);
 });
 
 function pageOf(page: Partial<ServedPage>): ServedPage {

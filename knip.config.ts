@@ -12,7 +12,7 @@ const config: KnipConfig = {
     '**/*.test.ts',
     'checks/every-test-asserts.ts',
     'workloads/verification/explorer/find.ts', // For authors; no script of its own.
-    'workloads/verification/explorer/page/app.ts', // Bundled for browsers by build.ts.
+    'workloads/verification/explorer/page/{app,recorded-app}.ts', // Bundled by build.ts.
     'engine/testing/page*.fixture.ts', // In the place of node:test and node:assert in a browser.
     'workloads/crawl-rate/batch/cluster-job.ts',
     'workloads/web-index/batch/{page,rank,serve}-jobs.ts',

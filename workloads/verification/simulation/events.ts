@@ -97,9 +97,11 @@ function happen(
       client.reopen();
       return;
     case 'stop':
+      world.record?.({ kind: 'paused', process: machine.process.name });
       machine.process.pause(chooseBetween(1, world.longestStopMs, drawn));
       return;
     case 'suspend':
+      world.record?.({ kind: 'paused', process: machine.process.name });
       machine.clock.suspend(chooseBetween(1, world.longestStopMs, drawn));
       return;
     case 'expireLease':

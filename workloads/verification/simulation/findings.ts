@@ -20,6 +20,8 @@ export interface Shrunk {
   readonly seed: number;
   /** One line for each event. */
   readonly story: readonly string[];
+  /** The page on which one steps through it; absent for a run on a simulated HBase. */
+  readonly page: string | undefined;
   /** The file that tests replay; absent if none was to be written. */
   readonly file: string | undefined;
 }
@@ -111,7 +113,8 @@ function waitTable(tally: Tally): ResultTable {
   );
 }
 
-function storyTable({ seed, story, file }: Shrunk): ResultTable {
+function storyTable({ seed, story, page, file }: Shrunk): ResultTable {
+  const shown = page === undefined ? [] : [`Step through it in a browser: ${page}`];
   const kept = file === undefined ? '' : ` Its plan is in ${file}, which tests replay.`;
   return resultTable(
     {
@@ -119,7 +122,7 @@ function storyTable({ seed, story, file }: Shrunk): ResultTable {
       title: `What happened in run ${seed}, shrunk`,
       caption: `The last events of the shortest run that still breaks the rule.${kept}`,
     },
-    story,
+    [...story, ...shown],
     [column('event', (line) => line)],
   );
 }

@@ -29,11 +29,16 @@ describe('simulate', () => {
 
 test('a run that breaks a rule is named, with its story and the file of its plan', () => {
   const failed = [{ seed: 17, claim: 'lost update', message: '' }];
-  const shrunk = { seed: 17, story: ['1 ms  A: dies'], file: 'lost-update-17.json' };
+  const shrunk = {
+    seed: 17,
+    story: ['1 ms  A: dies'],
+    page: 'page.html',
+    file: 'lost-update-17.json',
+  };
   const { check, tables } = findingsOf({ ...NOTHING, runs: 30, failed }, 30, shrunk);
   const detail = '1 of 30 runs broke a rule: seed 17 (lost update)';
   assert.deepEqual(check, { passed: false, detail });
   const story = tables.find(({ name }) => name === 'story');
-  assert.deepEqual(story?.rows, [['1 ms  A: dies']]);
+  assert.deepEqual(story?.rows, [['1 ms  A: dies'], ['Step through it in a browser: page.html']]);
   assert.match(story?.caption ?? '', /lost-update-17\.json/);
 });

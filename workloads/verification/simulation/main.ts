@@ -5,7 +5,7 @@
  *    runs.
  * 2. Every run is judged. The tables count what was simulated, and the faults that were met.
  * 3. The first run that fails is shrunk, and its plan is written to a file, which every test run
- *    replays from then on; its story becomes part of the record.
+ *    replays from then on; its story becomes part of the record, and a page shows it step by step.
  */
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
@@ -22,6 +22,8 @@ import {
 } from './index.ts';
 
 const REGRESSIONS = fileURLToPath(new URL('../regressions/', import.meta.url));
+/** In the folder of the run. */
+const PAGE = 'counterexample.html';
 const STORY_LINES_MAX = 200;
 /** The speed of one core: a guess, for the plan. */
 const RUNS_PER_SECOND = 12;
@@ -69,7 +71,7 @@ await runExperiment(
       ],
     }),
   },
-  async ({ seeds, seed, jobs, noRegression }, { keep, progress, signal }) => {
+  async ({ seeds, seed, jobs, noRegression }, { keep, progress, run, signal }) => {
     progress.phase('simulating', seeds, 'runs');
     const range = { from: seed, to: seed + seeds - 1, jobs };
     const tally = await simulateSeeds(range, ({ runs }) => progress.update(runs), signal);
@@ -78,21 +80,44 @@ await runExperiment(
     if (failed === undefined || signal.aborted) return found;
     keep(found);
     progress.phase(`shrinking seed ${failed.seed}`, 0);
-    return findingsOf(tally, seeds, await shrunkRun(failed, { isKept: !noRegression, signal }));
+    const isKept = !noRegression;
+    return findingsOf(
+      tally,
+      seeds,
+      await shrunkRun(failed, { isKept, folder: run.folder, signal }),
+    );
   },
 );
 
-/** Shrinks the run, and saves its plan. */
+/** Shrinks the run, writes a page to step through it, and saves its plan. */
 async function shrunkRun(
   { seed, claim }: FailedRun,
-  { isKept, signal }: { readonly isKept: boolean; readonly signal: AbortSignal },
+  {
+    isKept,
+    folder,
+    signal,
+  }: { readonly isKept: boolean; readonly folder: string; readonly signal: AbortSignal },
 ): Promise<Shrunk> {
   const plan = await shrink(planOf(seed), claim, { signal });
   const story = await storyOf(plan);
-  if (!isKept || signal.aborted) return { seed, story, file: undefined };
+  const page = await writePage(plan, folder);
+  if (!isKept || signal.aborted) return { seed, story, page, file: undefined };
   const file = path.join(REGRESSIONS, `${claim.replaceAll(/[^a-z]+/gi, '-')}-${seed}.json`);
   await writeFile(file, `${JSON.stringify({ claim, plan }, null, 2)}\n`);
-  return { seed, story, file: path.relative(process.cwd(), file) };
+  return { seed, story, page, file: path.relative(process.cwd(), file) };
+}
+
+/**
+ * Undefined for a run on a simulated HBase, whose messages have another form. The bundler is loaded
+ * only here.
+ */
+async function writePage(plan: SimulationPlan, folder: string): Promise<string | undefined> {
+  if (plan.knobs.hbase !== undefined) return undefined;
+  const { recordRun } = await import('../explorer/recording.ts');
+  const { buildRecordedPage } = await import('../explorer/page/build.ts');
+  const page = path.join(folder, PAGE);
+  await writeFile(page, await buildRecordedPage(await recordRun(plan)));
+  return page;
 }
 
 async function storyOf(plan: SimulationPlan): Promise<readonly string[]> {

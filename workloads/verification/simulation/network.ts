@@ -14,8 +14,10 @@
  * takes its own time, so messages overtake one another, except in a lane.
  */
 import { assert, PercolatorError } from '../../../engine/base/index.ts';
+import type { ExplorerRequest } from '../explorer/world/message.ts';
 import { chooseBetween } from './chance.ts';
 import { GROUP_FAULTS, type GroupFault, type MessageFault } from './knobs.ts';
+import type { NetworkEvent } from './network-event.ts';
 import type { SimulatedProcess } from './process.ts';
 import { type FateWithOwner, MESSAGE_LIFETIME_MS, type World } from './world.ts';
 
@@ -34,6 +36,8 @@ export interface NetworkMessage<T> {
   readonly immuneTo?: ReadonlySet<MessageFault> | undefined;
   /** For stories. */
   readonly describe: () => string;
+  /** For recordings, each time the same object. Absent: it is not recorded. */
+  readonly request?: ExplorerRequest | undefined;
 }
 
 /** The purpose of each draw of chance about a message; 0 decides which fault it meets. */
@@ -67,6 +71,7 @@ export function send<T>(
   if (!process.isAlive) return noAnswer();
   const number = process.messages++;
   world.messages++;
+  record(world, process, message, { kind: 'sent' });
   if (world.silent === 'all' || (world.silent === 'storage' && message.fate !== undefined)) {
     return giveUpInSilence(world, process, message);
   }
@@ -123,6 +128,7 @@ function standStill(
   const drawn = world.draw(process, number, PAUSE);
   const ms = chooseBetween(Math.ceil(shortestMs), world.longestStopMs, drawn);
   world.tell?.(process.name, `pauses for ${ms} ms`);
+  world.record?.({ kind: 'paused', process: process.name });
   process.pause(ms);
 }
 
@@ -150,13 +156,14 @@ function leave<T>(world: World, process: SimulatedProcess, journey: Journey<T>):
       process.deliver(() => {
         isTold = true;
         world.tell?.(process.name, `gives up on: ${message.describe()}`);
+        record(world, process, message, { kind: 'given up' });
         reject(message.gaveUp());
       });
     });
   };
   const drawn = world.draw(process, number, COPY_DELAY);
   const lateMs = timeline.nowMs + knobs.deadlineMs + chooseBetween(0, 200, drawn);
-  if (fault === 'late') arriveAgain(world, { message, isEnded }, lateMs);
+  if (fault === 'late') arriveAgain(world, process, { message, isEnded }, lateMs);
   if (fault === 'partial') giveUp(arrivesMs - timeline.nowMs);
   if (fault === 'loseRequest' || fault === 'loseAnswer' || fault === 'late') {
     giveUp(knobs.deadlineMs);
@@ -174,7 +181,7 @@ function leave<T>(world: World, process: SimulatedProcess, journey: Journey<T>):
   const copyMs = copyDelayMs(fault, drawn);
   if (copyMs !== undefined && group?.fault === undefined) {
     const latestMs = Math.max(arrivesMs, timeline.nowMs + COPY_AGE_MS_MAX);
-    arriveAgain(world, { message, isEnded }, Math.min(arrivesMs + copyMs, latestMs));
+    arriveAgain(world, process, { message, isEnded }, Math.min(arrivesMs + copyMs, latestMs));
   }
 }
 
@@ -275,12 +282,18 @@ function applyAndAnswer<T>(
       answer.resolve(value);
     };
     world.tell?.(process.name, `${message.describe()} ⇒ ${describeAnswer(value)}`);
+    record(world, process, message, { kind: 'applied', answer: value, isHeard: answer.isHeard });
   } catch (error) {
     assert(error instanceof PercolatorError, 'a service answers with errors of the engine');
     hear = () => {
       answer.reject(error);
     };
     world.tell?.(process.name, `${message.describe()} ⇒ ${error.code}`);
+    record(world, process, message, {
+      kind: 'applied',
+      answer: error.code,
+      isHeard: answer.isHeard,
+    });
   }
   if (!answer.isHeard) return;
   world.timeline.after(answer.delayMs, () => {
@@ -290,6 +303,7 @@ function applyAndAnswer<T>(
 
 function arriveAgain<T>(
   world: World,
+  process: SimulatedProcess,
   { message, isEnded }: { readonly message: NetworkMessage<T>; readonly isEnded: () => boolean },
   timeMs: number,
 ): void {
@@ -299,10 +313,24 @@ function arriveAgain<T>(
     try {
       const value = message.arrive();
       world.tell?.('(a copy)', `${message.describe()} ⇒ ${describeAnswer(value)}`);
+      record(world, process, message, { kind: 'applied again', answer: value, isHeard: false });
     } catch (error) {
       assert(error instanceof PercolatorError, 'a service answers with errors of the engine');
     }
   });
+}
+
+type RecordedPart<E> = E extends { readonly request: unknown }
+  ? Omit<E, 'process' | 'request'>
+  : never;
+
+function record(
+  world: World,
+  { name: process }: SimulatedProcess,
+  { request }: Pick<NetworkMessage<unknown>, 'request'>,
+  part: RecordedPart<NetworkEvent>,
+): void {
+  if (request !== undefined) world.record?.({ ...part, process, request });
 }
 
 /** What a read returned is part of `describe`. */

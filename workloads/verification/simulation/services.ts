@@ -258,6 +258,7 @@ export class OracleService {
         },
         gaveUp: noAnswer,
         describe: () => `asks ${oracleThen()?.process.name}: ${what}`,
+        request: { kind: 'timestamp' },
       });
       request.catch(reject);
     });

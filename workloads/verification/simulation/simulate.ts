@@ -20,6 +20,7 @@ import { observersOf } from './observers.ts';
 import { OracleService, ScanLockService } from './services.ts';
 import { leftLocks, setFirstTimestamp } from './storage.ts';
 import { type SimulationPlan, type ProcessPlan } from './plan.ts';
+import type { NetworkEvent } from './network-event.ts';
 import type { SimulatedProcess } from './process.ts';
 import { type SimulatedRun, SimulatedLiveness } from './run.ts';
 import type { WatchedEvent } from './watched.ts';
@@ -64,6 +65,8 @@ export interface RunCounts {
 export interface SimulationOptions {
   /** Called for everything that happens: for stories. Default: not called. */
   readonly tell?: ((timeMs: number, who: string, what: string) => void) | undefined;
+  /** Called for messages and processes, with the world as it is then. Default: not called. */
+  readonly record?: ((world: World, event: NetworkEvent) => void) | undefined;
   /** Called for events of leases, horizon and reads. Default: not called. */
   readonly watch?: ((timeMs: number, event: WatchedEvent) => void) | undefined;
   /** Called when the run is over and the judges begin: for benchmarks. Default: not called. */
@@ -114,12 +117,17 @@ class Simulation {
   readonly #clients: SimulatedClient[] = [];
   readonly #violations: Violation[] = [];
 
-  constructor(plan: SimulationPlan, { tell, watch }: SimulationOptions) {
+  constructor(plan: SimulationPlan, { tell, record, watch }: SimulationOptions) {
     const world = new World(plan.seed, plan.knobs);
     this.#world = world;
     if (tell !== undefined) {
       world.tell = (who, what) => {
         tell(world.timeline.nowMs, who, what);
+      };
+    }
+    if (record !== undefined) {
+      world.record = (event) => {
+        record(world, event);
       };
     }
     if (watch !== undefined) {
@@ -354,6 +362,7 @@ class Simulation {
   /** Starts the process again. The lock service learns of its death at once, or later. */
   #died(process: SimulatedProcess): void {
     const { world, liveness } = this.#run;
+    if (world.troubled) world.record?.({ kind: 'died', process: process.name });
     const bury = (): void => liveness.bury(process.name);
     if (world.knobs.deathIsKnown || !world.troubled) bury();
     else world.timeline.after(KNOWN_AFTER_TTLS * world.knobs.lockTimeToLiveMs, bury);

@@ -55,6 +55,7 @@ export class SimulatedBigtable implements Bigtable {
 
   readonly readRow: Bigtable['readRow'] = (table, row, filters) => {
     return this.#read(row, {
+      request: { kind: 'read', table, row, filters },
       arrive: () => {
         this.#world.served(this.#process, filters);
         return this.#world.table(table).readRow(row, filters);
@@ -69,6 +70,7 @@ export class SimulatedBigtable implements Bigtable {
 
   readonly readRange: Bigtable['readRange'] = (table, range, filters) => {
     const answer = this.#read(range.start ?? '', {
+      request: { kind: 'range', table, range, filters },
       arrive: () => {
         this.#world.served(this.#process, filters);
         const rows = this.#world.table(table).readRange(range, filters);
@@ -94,6 +96,7 @@ export class SimulatedBigtable implements Bigtable {
   readonly checkAndMutateRow: Bigtable['checkAndMutateRow'] = (conditional) => {
     const { table, row } = conditional;
     return this.#mutate(row, SINGLE_IMMUNITY, {
+      request: { kind: 'check', ...conditional },
       fate: 'inDoubt',
       arrive: () => {
         const found = this.#world.checkAndMutateRow(conditional);
@@ -120,6 +123,7 @@ export class SimulatedBigtable implements Bigtable {
     const answers = await Promise.allSettled(
       rows.map(({ table, row, mutations }) =>
         this.#mutate(row, immunity, {
+          request: { kind: 'mutate', table, row, mutations },
           fate: 'sentAgain',
           arrive: () => {
             this.#world.clears(table, row, mutations);
@@ -182,7 +186,9 @@ export class SimulatedBigtable implements Bigtable {
 
   #read<T>(
     row: string,
-    read: { readonly arrive: () => T; readonly describe: (answer: T | undefined) => string },
+    read: Pick<NetworkMessage<T>, 'arrive' | 'request'> & {
+      readonly describe: (answer: T | undefined) => string;
+    },
   ): Promise<T> {
     let answered: T | undefined;
     const arrive = (): T => {
@@ -196,13 +202,14 @@ export class SimulatedBigtable implements Bigtable {
       fate: 'sentAgain',
       immuneTo: READ_IMMUNITY,
       describe: () => read.describe(answered),
+      request: read.request,
     });
   }
 
   #mutate<T>(
     row: string,
     immunity: ReadonlySet<MessageFault>,
-    mutation: Pick<NetworkMessage<T>, 'arrive' | 'describe' | 'fate'>,
+    mutation: Pick<NetworkMessage<T>, 'arrive' | 'describe' | 'fate' | 'request'>,
   ): Promise<T> {
     const lane = this.#lane;
     return send(this.#world, this.#process, {
@@ -216,6 +223,7 @@ export class SimulatedBigtable implements Bigtable {
       lane,
       immuneTo: lane === undefined ? immunity : ORDERED_IMMUNITY.union(immunity),
       describe: mutation.describe,
+      request: mutation.request,
     });
   }
 

@@ -33,6 +33,7 @@ import {
   MESSAGE_FAULTS,
   type MessageFault,
 } from './knobs.ts';
+import type { NetworkEvent } from './network-event.ts';
 import { awkwardNames, Incarnations, PLAIN, type RunNames } from './names.ts';
 import type { SimulatedProcess } from './process.ts';
 import { Umpire } from './umpire.ts';
@@ -91,6 +92,8 @@ export class World {
   digest = 0;
   /** Called for everything that happens, if set: for stories. */
   tell: ((who: string, what: string) => void) | undefined;
+  /** Called for messages and processes, if set: for recordings. */
+  record: ((event: NetworkEvent) => void) | undefined;
   /** Called for events of leases, horizon and reads, if set: for their model. */
   watch: EventListener | undefined;
   readonly #seenRecords = new Set<string>();

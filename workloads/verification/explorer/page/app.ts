@@ -17,7 +17,17 @@ import { courseBar, useProgress } from './course-panel.ts';
 import { diagram } from './diagram.ts';
 import { readLink, refusalOf, type Shown, writeLink } from './link.ts';
 import { loadEngine, type PageData, readData } from './loader.ts';
-import { cellsPanel, figurePanel, messagesPanel, processesPanel } from './panels.ts';
+import {
+  cellsPanel,
+  figurePanel,
+  logPanel,
+  messagesPanel,
+  processesPanel,
+  scrollToNow,
+  stepControls,
+  useArrows,
+  verdictPanel,
+} from './panels.ts';
 
 /** What is being looked at. */
 interface Scene {
@@ -161,15 +171,7 @@ function App({ data }: { readonly data: PageData }): ComponentChild {
   useEffect(scrollToNow, [scene.at, story]);
   const move = (at: (now: number) => number): void =>
     show((now) => ({ ...now, at: Math.max(0, Math.min(now.choices.length, at(now.at))) }));
-  useEffect(() => {
-    const press = ({ key, target }: KeyboardEvent): void => {
-      if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement) return;
-      if (key === 'ArrowRight') move((now) => now + 1);
-      if (key === 'ArrowLeft') move((now) => now - 1);
-    };
-    addEventListener('keydown', press);
-    return () => removeEventListener('keydown', press);
-  }, []);
+  useArrows(move);
   /** One choice more: the rest of the story is left. */
   const choose = (choice: WrittenChoice): void => {
     const choices = [...scene.choices.slice(0, scene.at), choice];
@@ -219,12 +221,6 @@ function App({ data }: { readonly data: PageData }): ComponentChild {
     ),
     h('footer', {}, FOOTER),
   );
-}
-
-function scrollToNow(): void {
-  const pane = document.querySelector('.diagram .scroll');
-  const now = document.querySelector('.diagram .now')?.getAttribute('x');
-  if (pane !== null) pane.scrollLeft = Number(now ?? 0) - 0.6 * pane.clientWidth;
 }
 
 function seenAt(
@@ -350,32 +346,7 @@ function storyPanel(
     h(
       'div',
       { class: 'controls' },
-      h(
-        'button',
-        { id: 'back', onClick: () => move((now) => now - 1), disabled: at === 0 },
-        'Back',
-      ),
-      h(
-        'button',
-        {
-          id: 'next',
-          class: 'primary',
-          onClick: () => move((now) => now + 1),
-          disabled: at === choices.length,
-        },
-        at === 0 && choices.length > 0 ? 'Begin' : 'Next',
-      ),
-      h('input', {
-        type: 'range',
-        id: 'slider',
-        'aria-label': 'Step',
-        min: 0,
-        max: choices.length,
-        value: at,
-        onInput: ({ currentTarget }: { currentTarget: HTMLInputElement }) =>
-          move(() => Number(currentTarget.value)),
-      }),
-      h('span', { class: 'count' }, `${at} of ${choices.length}`),
+      stepControls(at, choices.length, move),
       hasRule &&
         h(
           'button',
@@ -435,42 +406,8 @@ function endOf(entry: GalleryEntry | undefined, shown: string | undefined): stri
     : `That is what rule ${rule} is for. Press the red button to see the same choices on the engine with the rule.`;
 }
 
-function verdictPanel(verdict: readonly Violation[] | undefined): ComponentChild {
-  if (verdict === undefined) {
-    return h('div', { class: 'verdict waiting', id: 'verdict' }, 'The judge looks …');
-  }
-  const [first] = verdict;
-  if (first === undefined) {
-    return h(
-      'div',
-      { class: 'verdict good', id: 'verdict' },
-      h('b', {}, 'Consistent. '),
-      'If everything stopped here, a later reader would find nothing wrong.',
-    );
-  }
-  return h(
-    'div',
-    { class: 'verdict bad', id: 'verdict' },
-    h('b', {}, 'Broken. '),
-    verdict
-      .slice(0, 3)
-      .map(({ claim, message }) => h('span', { class: 'finding' }, `${claim}: ${message}. `)),
-    verdict.length > 3 && `And ${verdict.length - 3} more.`,
-  );
-}
-
-function logPanel({ pictures }: PlayedStory, at: number): ComponentChild {
-  const lines = pictures.slice(0, at + 1).flatMap(({ log }) => log);
-  return h(
-    'details',
-    { class: 'log' },
-    h('summary', {}, `Log: ${lines.length} lines`),
-    h('pre', { id: 'log' }, lines.join('\n')),
-  );
-}
-
 async function start(): Promise<void> {
-  const data = await readData(document.getElementById('data')?.textContent ?? '');
+  const data = await readData<PageData>(document.getElementById('data')?.textContent ?? '');
   Object.assign(globalThis, { explorer: { load: (mutant?: string) => engineFor(data, mutant) } });
   const root = document.getElementById('app');
   if (root !== null) render(h(App, { data }), root);

@@ -15,6 +15,7 @@ import { build, type BuildOptions, transform } from 'esbuild';
 import { mutate } from '../../mutants/mutant.ts';
 import { MUTANTS } from '../../mutants/mutants.ts';
 import { GALLERY } from '../gallery/index.ts';
+import type { Recording } from '../recording.ts';
 import type { PageData, TextPatch } from './loader.ts';
 
 const HERE = import.meta.dirname;
@@ -36,9 +37,23 @@ const COMMON: BuildOptions = {
 
 /** The text of the page. */
 export async function buildPage(): Promise<string> {
-  const data = await pageData();
+  return pageOf('app.ts', await pageData());
+}
+
+/** The text of a page that shows a recorded run. */
+export function buildRecordedPage(recording: Recording): Promise<string> {
+  const { pictures, events } = recording.story;
+  const packed: object[] = [];
+  for (const [i, picture] of pictures.entries()) {
+    const isAsBefore = picture.rows === pictures[i - 1]?.rows;
+    packed.push(isAsBefore ? { ...picture, rows: undefined } : picture);
+  }
+  return pageOf('recorded-app.ts', { ...recording, story: { pictures: packed, events } });
+}
+
+async function pageOf(program: string, data: object): Promise<string> {
   const app = await bundled({
-    entryPoints: [path.join(HERE, 'app.ts')],
+    entryPoints: [path.join(HERE, program)],
     format: 'iife',
     minify: true,
     legalComments: 'none',

@@ -61,8 +61,8 @@ function resolved({ names }: PageData, from: string, name: string): string {
 }
 
 /** The data of this page: gzip, as base64. */
-export async function readData(base64: string): Promise<PageData> {
+export async function readData<Data>(base64: string): Promise<Data> {
   const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
-  return (await new Response(stream).json()) as PageData;
+  return (await new Response(stream).json()) as Data;
 }

@@ -14,11 +14,13 @@ import type { Page } from 'playwright-core';
 import { type OpenBrowser, openBrowser } from '../../../../results/report/testing/browser.ts';
 import { importWith } from '../../mutants/hunt.ts';
 import { MUTANTS } from '../../mutants/mutants.ts';
+import { planOf } from '../../simulation/index.ts';
 import { COURSE } from '../course.ts';
 import * as sound from '../engine.ts';
 import { wholeStory, GALLERY } from '../gallery/index.ts';
 import type { ExplorerEngine } from '../search.ts';
-import { buildPage } from './build.ts';
+import { type Recording, recordRun } from '../recording.ts';
+import { buildPage, buildRecordedPage } from './build.ts';
 import { readLink, writeLink } from './link.ts';
 
 const BYTES_MAX = 400_000;
@@ -197,6 +199,42 @@ describe('a newcomer', () => {
       }
     });
   }
+});
+
+describe('a recorded run of the simulator', () => {
+  let recording: Recording;
+  before(async () => {
+    recording = await recordRun(planOf(6));
+  });
+
+  test('is stepped through, with its cells, messages and deaths', async () => {
+    const { pictures } = recording.story;
+    assert.ok(pictures.some(({ log }) => log.some((line) => /set c:lock@/.test(line))));
+    const recorded = path.join(folder.path, 'recorded.html');
+    writeFileSync(recorded, await buildRecordedPage(recording));
+    const page = await open.browser.newPage({ viewport: { width: 360, height: 900 } });
+    await page.goto(pathToFileURL(recorded).href);
+    await page.waitForSelector('.verdict.good');
+    for (let steps = 0; steps < 3; steps++) await page.click('#next');
+    await page.keyboard.press('ArrowRight');
+    assert.equal(await page.textContent('.count'), `4 of ${pictures.length - 1}`);
+    const wide = await page.evaluate<number>('document.documentElement.scrollWidth');
+    assert.ok(wide <= 360, `${wide} pixels`);
+    const seen = pictures.slice(0, 5).flatMap(({ log }) => log);
+    assert.equal(await page.textContent('#log'), seen.join('\n'));
+    assert.equal(await page.$('.process .buttons'), null, 'nothing can be chosen');
+  });
+
+  test('draws what happened to each message', () => {
+    const { story } = recording;
+    const kinds = new Set(story.events.map(({ kind }) => kind));
+    assert.ok(kinds.has('deliver'));
+    assert.ok(kinds.has('give up') || kinds.has('lose answer'));
+    for (const [i, { step, message }] of story.events.entries()) {
+      assert.equal(step, i + 1);
+      assert.ok((message?.sentAt ?? 0) <= step);
+    }
+  });
 });
 
 describe('a link', () => {

@@ -1,5 +1,7 @@
 /** The panels of the page: figure, cells, processes, messages. */
 import { type ComponentChild, h } from 'preact';
+import { useEffect } from 'preact/hooks';
+import type { Violation } from '../../judges/history.ts';
 import type { WrittenChoice } from '../world/choice.ts';
 import type { FigurePart, LineName } from '../world/figure.ts';
 import type {
@@ -8,9 +10,11 @@ import type {
   PictureCell,
   PictureMessage,
   PictureRow,
+  PlayedStory,
 } from '../world/picture.ts';
 
-type Choose = (choice: WrittenChoice) => void;
+/** Absent where nothing can be chosen: in a recording. */
+type Choose = ((choice: WrittenChoice) => void) | undefined;
 
 /** A process has one colour everywhere. */
 export function colourOf(process: number): string {
@@ -164,13 +168,14 @@ export function processesPanel({ actors, nowMs }: Picture, choose: Choose): Comp
       'div',
       { class: 'time' },
       h('span', {}, `${nowMs / 1_000} s`),
-      [
-        { of: 6_000, text: '6 s pass', why: 'longer than the time to live of a lock' },
-        { of: 35_000, text: '35 s pass', why: 'longer than a lease' },
-        { of: 130_000, text: '2 min pass', why: 'longer than a message may be in flight' },
-      ].map(({ of, text, why }) =>
-        h('button', { title: why, onClick: () => choose({ kind: 'time', of }) }, text),
-      ),
+      choose !== undefined &&
+        [
+          { of: 6_000, text: '6 s pass', why: 'longer than the time to live of a lock' },
+          { of: 35_000, text: '35 s pass', why: 'longer than a lease' },
+          { of: 130_000, text: '2 min pass', why: 'longer than a message may be in flight' },
+        ].map(({ of, text, why }) =>
+          h('button', { title: why, onClick: () => choose({ kind: 'time', of }) }, text),
+        ),
     ),
   );
 }
@@ -178,7 +183,7 @@ export function processesPanel({ actors, nowMs }: Picture, choose: Choose): Comp
 function processCard(actor: PictureActor, of: number, choose: Choose): ComponentChild {
   const { name, state, says, next, isPresumedDead } = actor;
   const button = (kind: WrittenChoice['kind'], text: string, title: string): ComponentChild =>
-    h('button', { title, onClick: () => choose({ kind, of }) }, text);
+    h('button', { title, onClick: () => choose?.({ kind, of }) }, text);
   return h(
     'div',
     { class: `card process ${state.replace(' ', '-')}`, style: { '--own': colourOf(of) } },
@@ -191,19 +196,20 @@ function processCard(actor: PictureActor, of: number, choose: Choose): Component
       isPresumedDead && state !== 'dead' && h('em', {}, 'presumed dead'),
     ),
     says !== '' && h('p', {}, says),
-    h(
-      'div',
-      { class: 'buttons' },
-      state === 'idle' &&
-        h('button', { class: 'primary', onClick: () => choose({ kind: 'start', of }) }, next),
-      state !== 'dead' && button('crash', 'crash', 'It dies. What it has sent stays in flight.'),
-      state === 'dead' && button('restart', 'start again', 'A new process, under a new name.'),
-      state === 'paused'
-        ? button('resume', 'go on', 'It hears what has waited.')
-        : state !== 'dead' && button('pause', 'pause', 'It stops, and does not know.'),
-      !isPresumedDead &&
-        button('presume dead', 'presume dead', 'The others hear that it is dead, true or not.'),
-    ),
+    choose !== undefined &&
+      h(
+        'div',
+        { class: 'buttons' },
+        state === 'idle' &&
+          h('button', { class: 'primary', onClick: () => choose({ kind: 'start', of }) }, next),
+        state !== 'dead' && button('crash', 'crash', 'It dies. What it has sent stays in flight.'),
+        state === 'dead' && button('restart', 'start again', 'A new process, under a new name.'),
+        state === 'paused'
+          ? button('resume', 'go on', 'It hears what has waited.')
+          : state !== 'dead' && button('pause', 'pause', 'It stops, and does not know.'),
+        !isPresumedDead &&
+          button('presume dead', 'presume dead', 'The others hear that it is dead, true or not.'),
+      ),
   );
 }
 
@@ -228,7 +234,12 @@ export function messagesPanel({ messages, arrived }: Picture, choose: Choose): C
     'div',
     { class: 'panel messages' },
     h('h3', {}, 'Messages in flight'),
-    messages.length === 0 && h('p', { class: 'none' }, 'None. Let a process begin its task.'),
+    messages.length === 0 &&
+      h(
+        'p',
+        { class: 'none' },
+        choose === undefined ? 'None.' : 'None. Let a process begin its task.',
+      ),
     messages.map((message) => messageCard(message, choose)),
     arrived.length > 0 &&
       h(
@@ -238,7 +249,7 @@ export function messagesPanel({ messages, arrived }: Picture, choose: Choose): C
         arrived.map(({ number, process, sender, line, place }) =>
           h(
             'button',
-            { class: 'copy', onClick: () => choose({ kind: 'copy', of: number }) },
+            { class: 'copy', onClick: () => choose?.({ kind: 'copy', of: number }) },
             dot(process, sender),
             ` ${TITLES[line]} ${placeIn(place)}`,
           ),
@@ -254,7 +265,7 @@ function placeIn(place: string): string {
 function messageCard(message: PictureMessage, choose: Choose): ComponentChild {
   const { number: of, process, sender, place, line, text, isAwaited, isMutation } = message;
   const button = (kind: WrittenChoice['kind'], label: string, title: string): ComponentChild =>
-    h('button', { title, onClick: () => choose({ kind, of }) }, label);
+    h('button', { title, onClick: () => choose?.({ kind, of }) }, label);
   return h(
     'div',
     { class: 'card message', title: text, style: { '--own': colourOf(process) } },
@@ -265,18 +276,108 @@ function messageCard(message: PictureMessage, choose: Choose): ComponentChild {
       h('b', {}, `${TITLES[line]} ${placeIn(place)}`),
       !isAwaited && h('em', {}, 'its sender is gone'),
     ),
-    h(
-      'div',
-      { class: 'buttons' },
-      h('button', { class: 'primary', onClick: () => choose({ kind: 'deliver', of }) }, 'deliver'),
-      isAwaited &&
-        button('lose', 'lose', 'It never arrives; its sender hears that there is no answer.'),
-      isAwaited &&
-        isMutation &&
-        button('lose answer', 'lose the answer', 'It is applied, and its sender hears nothing.'),
-      isAwaited &&
-        isMutation &&
-        button('give up', 'too late', 'Its sender gives up; it stays in flight.'),
-    ),
+    choose !== undefined &&
+      h(
+        'div',
+        { class: 'buttons' },
+        h(
+          'button',
+          { class: 'primary', onClick: () => choose({ kind: 'deliver', of }) },
+          'deliver',
+        ),
+        isAwaited &&
+          button('lose', 'lose', 'It never arrives; its sender hears that there is no answer.'),
+        isAwaited &&
+          isMutation &&
+          button('lose answer', 'lose the answer', 'It is applied, and its sender hears nothing.'),
+        isAwaited &&
+          isMutation &&
+          button('give up', 'too late', 'Its sender gives up; it stays in flight.'),
+      ),
   );
+}
+
+/** Moves from moment to moment: back, on, and a slider. */
+export function stepControls(
+  at: number,
+  last: number,
+  move: (at: (now: number) => number) => void,
+): ComponentChild {
+  return [
+    h('button', { id: 'back', onClick: () => move((now) => now - 1), disabled: at === 0 }, 'Back'),
+    h(
+      'button',
+      {
+        id: 'next',
+        class: 'primary',
+        onClick: () => move((now) => now + 1),
+        disabled: at === last,
+      },
+      at === 0 && last > 0 ? 'Begin' : 'Next',
+    ),
+    h('input', {
+      type: 'range',
+      id: 'slider',
+      'aria-label': 'Step',
+      min: 0,
+      max: last,
+      value: at,
+      onInput: ({ currentTarget }: { currentTarget: HTMLInputElement }) =>
+        move(() => Number(currentTarget.value)),
+    }),
+    h('span', { class: 'count' }, `${at} of ${last}`),
+  ];
+}
+
+export function verdictPanel(verdict: readonly Violation[] | undefined): ComponentChild {
+  if (verdict === undefined) {
+    return h('div', { class: 'verdict waiting', id: 'verdict' }, 'The judge looks …');
+  }
+  const [first] = verdict;
+  if (first === undefined) {
+    return h(
+      'div',
+      { class: 'verdict good', id: 'verdict' },
+      h('b', {}, 'Consistent. '),
+      'If everything stopped here, a later reader would find nothing wrong.',
+    );
+  }
+  return h(
+    'div',
+    { class: 'verdict bad', id: 'verdict' },
+    h('b', {}, 'Broken. '),
+    verdict
+      .slice(0, 3)
+      .map(({ claim, message }) => h('span', { class: 'finding' }, `${claim}: ${message}. `)),
+    verdict.length > 3 && `And ${verdict.length - 3} more.`,
+  );
+}
+
+export function logPanel({ pictures }: PlayedStory, at: number): ComponentChild {
+  const lines = pictures.slice(0, at + 1).flatMap(({ log }) => log);
+  return h(
+    'details',
+    { class: 'log' },
+    h('summary', {}, `Log: ${lines.length} lines`),
+    h('pre', { id: 'log' }, lines.join('\n')),
+  );
+}
+
+export function scrollToNow(): void {
+  const pane = document.querySelector('.diagram .scroll');
+  const now = document.querySelector('.diagram .now')?.getAttribute('x');
+  if (pane !== null) pane.scrollLeft = Number(now ?? 0) - 0.6 * pane.clientWidth;
+}
+
+/** The arrow keys go back and on, except in a control that has its own use for them. */
+export function useArrows(move: (at: (now: number) => number) => void): void {
+  useEffect(() => {
+    const press = ({ key, target }: KeyboardEvent): void => {
+      if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement) return;
+      if (key === 'ArrowRight') move((now) => now + 1);
+      if (key === 'ArrowLeft') move((now) => now - 1);
+    };
+    addEventListener('keydown', press);
+    return () => removeEventListener('keydown', press);
+  }, []);
 }

@@ -5,7 +5,7 @@ import { CELLS, columnOf, kindOf, readLock } from '../../../../engine/transactio
 import type { ExplorerScenario } from '../scenario.ts';
 import type { WrittenChoice } from './choice.ts';
 import { type LineName, lineOf } from './figure.ts';
-import { describeRequest, isMutation, placeOfRequest } from './message.ts';
+import { describeRequest, type ExplorerMessage, isMutation, placeOfRequest } from './message.ts';
 import { type ExplorerEvent, ExplorerWorld } from './world.ts';
 
 /** The world after so many choices. */
@@ -83,22 +83,11 @@ export async function tell(
 async function pictureOf(world: ExplorerWorld, logged: number, isTaken: boolean): Promise<Picture> {
   const { scenario } = world;
   const inFlight = new Set(world.inFlight.map(({ message }) => message));
-  const show = (message: (typeof world.sent)[number], isAwaited: boolean): PictureMessage => ({
-    number: message.number,
-    process: message.process,
-    sender: message.sender,
-    place: placeOfRequest(message.request),
-    line: lineOf(
-      message,
-      world.sent.filter(({ sender, number }) => {
-        return sender === message.sender && number < message.number;
-      }),
-    ),
-    text: describeRequest(message.request),
-    isAwaited,
-    isMutation: isMutation(message.request),
-    sentAt: message.sentAt,
-  });
+  const show = (message: ExplorerMessage, isAwaited: boolean): PictureMessage => {
+    const isBefore = ({ sender, number }: ExplorerMessage): boolean =>
+      sender === message.sender && number < message.number;
+    return messagePicture(message, world.sent.filter(isBefore), isAwaited);
+  };
   return {
     rows: [...(await world.cells())].flatMap(([place, cells]) => rowsOf(place, cells)),
     actors: world.actors.map((actor, i) => ({
@@ -119,6 +108,26 @@ async function pictureOf(world: ExplorerWorld, logged: number, isTaken: boolean)
   };
 }
 
+/** @param before what its sender sent earlier, oldest first */
+export function messagePicture(
+  message: ExplorerMessage,
+  before: readonly ExplorerMessage[],
+  isAwaited: boolean,
+): PictureMessage {
+  const { number, process, sender, request, sentAt } = message;
+  return {
+    number,
+    process,
+    sender,
+    place: placeOfRequest(request),
+    line: lineOf(message, before),
+    text: describeRequest(request),
+    isAwaited,
+    isMutation: isMutation(request),
+    sentAt,
+  };
+}
+
 function stateOf({ process, isAtWork }: ExplorerWorld['actors'][number]): PictureActor['state'] {
   if (!process.isAlive) return 'dead';
   if (process.isPaused) return 'paused';
@@ -130,7 +139,8 @@ function taskOf({ processes }: ExplorerScenario, of: number, begun: number): str
   return tasks[Math.min(begun, tasks.length - 1)]?.does ?? '';
 }
 
-function rowsOf(place: string, cells: readonly Cell[]): readonly PictureRow[] {
+/** @param place a row, as `table/row` */
+export function rowsOf(place: string, cells: readonly Cell[]): readonly PictureRow[] {
   const slash = place.indexOf('/');
   const table = place.slice(0, slash).replace('.notify', '');
   const byColumn = Map.groupBy(cells, (cell) =>

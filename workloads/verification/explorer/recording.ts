@@ -184,6 +184,7 @@ class RunRecorder {
     return {
       rows: (this.#rows ??= rowsIn(world)),
       actors: this.#actors.map(({ name, state }) => ({
+        role: name,
         name,
         state,
         isPresumedDead: false,

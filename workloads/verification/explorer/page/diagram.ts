@@ -5,8 +5,8 @@
  */
 import { type ComponentChild, h } from 'preact';
 import type { ExplorerEvent } from '../world/world.ts';
+import { colourOf, placeNames } from './panels.ts';
 import type { PlayedStory } from '../world/picture.ts';
-import { colourOf } from './panels.ts';
 
 const STEP = 30;
 const LANE = 34;
@@ -22,12 +22,9 @@ export function diagram(
 ): ComponentChild {
   const last = pictures.at(-1);
   const now = pictures[at]?.steps ?? 0;
-  const rows = [...new Set((last?.rows ?? []).map(({ table, row }) => `${table}/${row}`))];
-  const names = [
-    ...(last?.actors ?? []).map(({ name }) => name.replace(/ \d+$/, '')),
-    'oracle',
-    ...rows.map((place) => place.slice(place.indexOf('/') + 1)),
-  ];
+  const places = placeNames(last?.rows ?? []);
+  const rows = [...places.keys()];
+  const names = [...(last?.actors ?? []).map(({ role }) => role), 'oracle', ...places.values()];
   const laneOf = (place: string): number => {
     if (place === 'oracle') return processes;
     const index = rows.findIndex((row) => row === place.replace('.notify/', '/'));

@@ -76,6 +76,7 @@ const ALWAYS = 3;
 export function cellsPanel(picture: Picture, before: Picture | undefined): ComponentChild {
   const old = new Set(before?.rows.flatMap((row) => row.cells.map((cell) => keyOf(row, cell))));
   const rows = merged(picture.rows);
+  const names = placeNames(picture.rows);
   const kinds = KINDS.filter(
     (kind, i) => i < ALWAYS || rows.some(({ cells }) => cells.some((cell) => cell.kind === kind)),
   );
@@ -106,7 +107,7 @@ export function cellsPanel(picture: Picture, before: Picture | undefined): Compo
             h(
               'tr',
               {},
-              h('th', { scope: 'row' }, `${row.row}.${row.column}`),
+              h('th', { scope: 'row' }, `${names.get(`${row.table}/${row.row}`)}.${row.column}`),
               kinds.map((kind) =>
                 h(
                   'td',
@@ -124,6 +125,18 @@ export function cellsPanel(picture: Picture, before: Picture | undefined): Compo
       ),
     ),
   );
+}
+
+/** Rows as one names them: with their tables, if there are several. */
+export function placeNames(
+  rows: readonly Pick<PictureRow, 'table' | 'row'>[],
+): ReadonlyMap<string, string> {
+  const tables = new Set(rows.map(({ table }) => table));
+  const names = rows.map(({ table, row }): [string, string] => {
+    const place = `${table}/${row}`;
+    return [place, tables.size === 1 ? row : place];
+  });
+  return new Map(names);
 }
 
 function titleOf(kind: string): string {

@@ -40,6 +40,8 @@ export interface PictureCell {
 }
 
 export interface PictureActor {
+  /** The same in all its lives, of which each has a name. */
+  readonly role: string;
   readonly name: string;
   readonly state: 'idle' | 'at work' | 'paused' | 'dead';
   readonly isPresumedDead: boolean;
@@ -91,6 +93,7 @@ async function pictureOf(world: ExplorerWorld, logged: number, isTaken: boolean)
   return {
     rows: [...(await world.cells())].flatMap(([place, cells]) => rowsOf(place, cells)),
     actors: world.actors.map((actor, i) => ({
+      role: scenario.processes[i]?.name ?? '',
       name: actor.process.name,
       state: stateOf(actor),
       isPresumedDead: world.isDead(actor.process.name),

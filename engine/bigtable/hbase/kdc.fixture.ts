@@ -5,7 +5,7 @@
  * The library of Kerberos reads the environment of this process, so that is set, once.
  */
 import { env } from 'node:process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { execa } from 'execa';
 import { systemClock } from '../../base/index.ts';
@@ -71,8 +71,14 @@ export async function startKdc(): Promise<KeyDistributionCenter> {
     await execa('kadmin.local', ['addprinc', '-randkey', principal]);
     await execa('kadmin.local', ['ktadd', '-k', keys, principal]);
   }
-  const kdc = startGuarded(['krb5kdc', '-n'], { log: join(folder, 'kdc.out') });
-  while (!(await accepts(port))) await systemClock.sleep(20);
+  const log = join(folder, 'kdc.out');
+  const kdc = startGuarded(['krb5kdc', '-n'], { log });
+  let hasEnded = false;
+  void kdc.then(() => (hasEnded = true));
+  while (!(await accepts(port))) {
+    if (hasEnded) throw new Error(`krb5kdc has ended: ${readFileSync(log, 'utf8')}`);
+    await systemClock.sleep(20);
+  }
   const stop = (): Promise<void> => stopGuarded(kdc);
   return {
     realm: { principal: SERVER, keytab, configuration },

@@ -11,6 +11,8 @@ import { type LocalHBase, openHBase, startHBase, whyNoHBase } from './index.ts';
 import { type KeyDistributionCenter, startKdc, USER, whyNoKdc } from './kdc.fixture.ts';
 
 const DAY_SECONDS = 86_400;
+/** For calls that fail in the end, and repeat until then. */
+const GIVEN_UP_MS = 5_000;
 const set = (row: string): RowMutation => ({
   table: 't',
   row,
@@ -83,10 +85,19 @@ function claimKerberos(kdc: KeyDistributionCenter, { servers }: LocalHBase): voi
     assert.deepEqual(await store.listTables(), ['t']);
   });
 
+  /** With a ticket that has expired since; a slow machine needs one that lasts longer. */
+  const opened = async (): Promise<Bigtable> => {
+    for (let seconds = 2; ; seconds *= 2) {
+      await kdc.kinit(seconds);
+      const store = await open({ timeoutMs: GIVEN_UP_MS }).catch(() => undefined);
+      await systemClock.sleep(1_000 * (seconds + 1));
+      if (store !== undefined) return store;
+      assert.ok(seconds < DAY_SECONDS, 'a store can be opened within a day');
+    }
+  };
+
   test('an open store outlives its ticket, and takes a new one without being opened again', async () => {
-    await kdc.kinit(2);
-    await using store = await open({ timeoutMs: 1_000 });
-    await systemClock.sleep(3_000);
+    await using store = await opened();
     // The connections to the master are open; the one to the region server is made now.
     assert.deepEqual(await store.listTables(), ['t']);
     const filters = [{ family: 'f' }];
@@ -101,7 +112,7 @@ function claimKerberos(kdc: KeyDistributionCenter, { servers }: LocalHBase): voi
   test('where no key distribution center answers, the store is unavailable, and not refused', async () => {
     await kdc.kinit(DAY_SECONDS);
     await kdc.stop();
-    await assert.rejects(open({ timeoutMs: 1_000 }), {
+    await assert.rejects(open({ timeoutMs: GIVEN_UP_MS }), {
       code: 'STORE_UNAVAILABLE',
       message: /^no HBase answers at .*: Cannot contact any KDC for realm/,
     });

@@ -4,14 +4,11 @@
  * reports each that cannot be fetched here; the parts that need it then say so, and their tests are
  * skipped.
  */
-import { mkdir, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
-import path from 'node:path';
-import { execa } from 'execa';
 import { fetchHBase } from '#engine';
 import { runCommand } from '#harness';
 import { fetchHadoop } from '../../harness/batch-engines.ts';
 import { fetchChecker } from '../../verification/model/checker.ts';
-import { runNpm } from '../run-npm.ts';
+import { fetchKerberos } from './kerberos.ts';
 import { fetchRuntimes } from './runtimes.ts';
 
 const specification = {
@@ -24,8 +21,6 @@ const specification = {
 } as const;
 
 const tell = (line: string): void => void process.stderr.write(`${line}\n`);
-
-const KERBEROS = { name: 'kerberos', version: '7.0.0' } as const;
 
 /** Of Maven and pip in many lines: no name of a host could be resolved, or none was reached. */
 const NO_NETWORK =
@@ -50,34 +45,6 @@ await runCommand(specification, async () => {
     }
   }
 });
-
-/**
- * Puts the package where the HBase client finds it. It is no dependency of this project, because
- * npm needs a compiler for it on machines for which it has no compiled part.
- */
-async function fetchKerberos(): Promise<void> {
-  const modules = path.resolve(import.meta.dirname, '../../../node_modules');
-  const place = path.join(modules, KERBEROS.name);
-  if (await isLoaded(place)) return;
-  await mkdir(path.join(modules, '.cache'), { recursive: true });
-  const folder = await mkdtemp(path.join(modules, '.cache', `${KERBEROS.name}-`));
-  try {
-    const { name, version } = KERBEROS;
-    const wanted = { dependencies: { [name]: version }, allowScripts: { [name]: true } };
-    await writeFile(path.join(folder, 'package.json'), JSON.stringify(wanted));
-    const words = ['install', '--no-audit', '--no-fund'];
-    await runNpm(words, `fetch ${name}`, { cwd: folder });
-    await rm(place, { recursive: true, force: true });
-    await rename(path.join(folder, 'node_modules', name), place);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
-async function isLoaded(place: string): Promise<boolean> {
-  const program = `require(${JSON.stringify(place)})`;
-  return !(await execa(process.execPath, ['-e', program], { reject: false })).failed;
-}
 
 function reasonOf(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);

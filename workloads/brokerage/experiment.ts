@@ -12,8 +12,8 @@
  */
 import path from 'node:path';
 import { createRandom, type Random } from '#engine';
-import type { Measuring, Progress } from '#harness';
-import { type FindingsParts, firstErrorOf, UsageError } from '#results';
+import { live, type Measuring, type Progress } from '#harness';
+import { type FindingsParts, formatDigits, firstErrorOf, UsageError } from '#results';
 import { shuffled } from '../harness/chance.ts';
 import type { DatabaseValues } from '../harness/engine-settings.ts';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
@@ -246,6 +246,10 @@ async function climb(
     await clients.run(pacedLoad(plan, highest));
     for (const rate of rates) {
       signal.throwIfAborted();
+      live.phase(`${clients.database.name} at ${formatDigits(rate)} TR/s`);
+      using _ = live.show([
+        { panel: 'throughput', series: 'Trade-Results offered', level: () => rate, isTarget: true },
+      ]);
       const result = await clients.run(pacedLoad(plan, rate));
       results.ladder.push({ system: clients.database.name, result });
       progress.update(++done);

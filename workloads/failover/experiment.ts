@@ -22,7 +22,7 @@ import {
   systemClock,
 } from '#engine';
 import { UsageError } from '#results';
-import type { Measuring } from '#harness';
+import { databaseProbes, live, type Measuring } from '#harness';
 import type { Scale } from '../brokerage/model/scale.ts';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
 import { Crew, type Engine, openDatabase, startEngine } from '../harness/processes/index.ts';
@@ -233,7 +233,14 @@ async function runLoad(running: RunningFailover): Promise<LoadOutcome> {
   const beginMs = monotonicMs();
   const fromMs = beginMs + 1000 * plan.warmUp;
   const toMs = fromMs + 1000 * (plan.before + plan.down + plan.after);
-  const onProgress = (begun: number): void => progress.update(begun);
+  let begun = 0;
+  const onProgress = (now: number): void => progress.update((begun = now));
+  using _ = live.show([
+    { panel: 'throughput', series: 'completed', rate: () => begun - workload.open },
+    { panel: 'throughput', series: 'offered', level: () => perSecond, isTarget: true },
+    { panel: 'waiting', series: 'in flight', level: () => workload.open },
+    ...databaseProbes(running.percolator),
+  ]);
   let countersAtKill = countersOf(running);
   const onFailure = (): void => {
     countersAtKill = countersOf(running);

@@ -16,7 +16,7 @@
  */
 import { sum } from 'simple-statistics';
 import { type LocalHBase, systemClock } from '#engine';
-import type { Progress } from '#harness';
+import { live, type Progress } from '#harness';
 import { certifyRun } from '../harness/hosts/coordinator.ts';
 import { type Host, HostNetwork } from '../harness/hosts/network.ts';
 import { monotonicMs } from '../harness/load/monotonic-clock.ts';
@@ -75,6 +75,7 @@ export async function fail(
   else if (plan.pause) for (const name of killed) parts.pause(name, 1000 * plan.down);
   else await Promise.all(killed.map((name) => parts.kill(name)));
   const names = killed.join(' and ');
+  live.event(`${did} ${names}`);
   progress.note(`${did} ${names}`);
   const down = sleepUntil(killedMs + 1000 * plan.down, signal);
   // `findUntold` repeats its reads while the storage is away; the start does not wait for them.
@@ -83,6 +84,7 @@ export async function fail(
   const startedMs = monotonicMs();
   const dropped = await stage?.heal(killed);
   await Promise.all(killed.map((name) => goOn(failing, parts, name)));
+  live.event(`${undid} ${names}`);
   progress.note(`${undid} ${names}`);
   const readyMs = parts === engine ? monotonicMs() : undefined;
   return { killed, killedMs, startedMs, readyMs, dropped };

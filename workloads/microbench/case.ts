@@ -168,12 +168,12 @@ class Runner {
 
 /** Runs slices in this process. */
 export function runHere(servers: Servers): RunSlice {
-  return async ({ operate, prepare, settle }, slice) => {
+  return async ({ name, operate, prepare, settle }, slice) => {
     const { first, operations } = slice;
     await prepare?.(first, operations);
     const cpuBefore = processorTime(servers);
     const startedMs = performance.now();
-    await closedLoop(operate, slice);
+    await closedLoop(operate, { ...slice, name });
     await settle?.();
     const seconds = (performance.now() - startedMs) / 1_000;
     return { operations, seconds, ...since(cpuBefore, processorTime(servers)) };

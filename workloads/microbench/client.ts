@@ -119,7 +119,7 @@ class MicroClient {
     const { one, share } = this.#prepared;
     const cpuBefore = process.cpuUsage();
     const beganUs = monotonicUs();
-    await closedLoop(one.operate, { ...share, signal: NEVER });
+    await closedLoop(one.operate, { ...share, signal: NEVER, name: one.name });
     await one.settle?.();
     const endedUs = monotonicUs();
     const { user, system } = process.cpuUsage(cpuBefore);

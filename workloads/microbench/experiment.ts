@@ -4,7 +4,7 @@
  * has numbers.
  */
 import { PercolatorError } from '#engine';
-import type { Measuring } from '#harness';
+import { databaseProbes, live, type Measuring } from '#harness';
 import { type FindingsParts, firstErrorOf, UsageError } from '#results';
 import { type BenchStore, openBenchStore } from './bench-store.ts';
 import { measureConditionalBatch } from './conditional-batch.ts';
@@ -86,6 +86,7 @@ async function measureStore(
   watched: Watched,
 ): Promise<StoreResult> {
   const { name, store } = bench;
+  using _ = live.show(databaseProbes(bench.percolator));
   const { durability } = store.manifest;
   const figure8 = await measureFigure8(bench, plan, watched);
   const { slices } = figure8;

@@ -8,6 +8,7 @@
  * time: numbers are worthless if a transaction was lost.
  */
 import { assert, type Clock } from '#engine';
+import { live, LiveTimes } from '#harness';
 import { createLatencyHistogram, type Histogram } from '#results';
 import {
   type Brokerage,
@@ -47,10 +48,20 @@ export class Recorder {
   /** Since the beginning. */
   #firstFailure: string | null = null;
   #tradeResults = 0;
+  /** For the page of a run that is watched. */
+  #ended = 0;
+  #conflicts = 0;
+  readonly #times = new LiveTimes();
 
   constructor(clock: Clock, brokerage: Brokerage) {
     this.#clock = clock;
     this.#brokerage = brokerage;
+    live.show([
+      { panel: 'throughput', series: 'transactions', rate: () => this.#ended },
+      { panel: 'throughput', series: 'Trade-Results', rate: () => this.#tradeResults },
+      { panel: 'latency', series: 'transactions', times: this.#times },
+      { panel: 'conflicts', series: 'attempts that lost', rate: () => this.#conflicts },
+    ]);
   }
 
   get records(): TransactionRecords {
@@ -101,13 +112,17 @@ export class Recorder {
     ended: { readonly attempts: number; readonly fromMs: number; readonly isRolledBack: boolean },
   ): void {
     const nowMs = this.#clock.monotonicMs();
+    const us = Math.round((nowMs - ended.fromMs) * 1_000);
+    this.#ended++;
+    this.#conflicts += ended.attempts - 1;
+    if (live.isWatched) this.#times.record(us);
     if (nowMs < this.#interval.fromMs || nowMs >= this.#interval.toMs) return;
     const record = this.#records[type];
     record.ended++;
     record.conflicts += ended.attempts - 1;
     if (ended.attempts > 1) record.retried++;
     if (ended.isRolledBack) record.rolledBack++;
-    record.histogram.recordValue(Math.round((nowMs - ended.fromMs) * 1_000));
+    record.histogram.recordValue(us);
   }
 }
 

@@ -274,8 +274,8 @@ function withValuesLeftOut(
   texts: Readonly<Record<string, string | undefined>>,
   { options }: CommandSpecification<ScriptOptions, ScriptOptions>,
 ): Readonly<Record<string, string | undefined>> {
-  const entries = Object.entries(texts).map(([key, text]) => {
-    return [key, text === 'true' ? (options[key]?.valueLeftOut ?? text) : text];
+  const entries = Object.entries(texts).map(([key, given]) => {
+    return [key, given === 'true' ? (options[key]?.valueLeftOut ?? given) : given];
   });
   return Object.fromEntries(entries) as Readonly<Record<string, string | undefined>>;
 }

@@ -8,6 +8,8 @@
  */
 import { performance } from 'node:perf_hooks';
 import { createLatencyHistogram, type Histogram } from '#results';
+import { live } from '../watch/live.ts';
+import { LiveTimes } from '../watch/live-times.ts';
 
 /**
  * Begins the operations in the order of their numbers, from `first` on; rejects with the first
@@ -21,10 +23,14 @@ export async function closedLoop(
     /** Operations in flight. */
     readonly concurrency: number;
     readonly signal: AbortSignal;
+    /** How the page of a watched run calls them. Default: operations. */
+    readonly name?: string;
   },
 ): Promise<void> {
   const end = run.first + run.operations;
   let next = run.first;
+  const { name: series = 'operations' } = run;
+  using _ = live.show([{ panel: 'throughput', series, rate: () => Math.min(next, end) }]);
   const caller = async (): Promise<void> => {
     while (next < end && !run.signal.aborted) await operate(next++);
   };
@@ -65,13 +71,21 @@ export async function timedLoop(
   const endMs = startedMs + seconds * 1_000;
   let begun = 0;
   let done = 0;
+  const times = new LiveTimes();
+  const { isWatched } = live;
+  using _ = live.show([
+    { panel: 'throughput', series: 'operations', rate: () => done },
+    { panel: 'latency', series: 'an operation', times },
+  ]);
   const run = async (): Promise<void> => {
     while (begun < count && performance.now() < endMs) {
       signal.throwIfAborted();
       const n = begun++;
       const beganMs = performance.now();
       await one(n);
-      latencies.recordValue(Math.max(1, Math.round((performance.now() - beganMs) * 1_000)));
+      const us = Math.max(1, Math.round((performance.now() - beganMs) * 1_000));
+      latencies.recordValue(us);
+      if (isWatched) times.record(us);
       done++;
     }
   };

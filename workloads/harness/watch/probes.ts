@@ -45,6 +45,8 @@ export interface Reading {
 export class ProbeReader {
   readonly #shown = new Set<readonly Probe[]>();
   readonly #counts = new Map<Probe, number>();
+  /** How much counts had grown when they were shown no more. */
+  readonly #grown = new Map<string, Sample>();
 
   /** Shows them until they are disposed of. */
   show(probes: readonly Probe[]): Disposable {
@@ -52,8 +54,8 @@ export class ProbeReader {
     for (const probe of probes) if ('rate' in probe) this.#counts.set(probe, probe.rate());
     return {
       [Symbol.dispose]: () => {
-        this.#shown.delete(probes);
-        for (const probe of probes) this.#counts.delete(probe);
+        if (!this.#shown.delete(probes)) return;
+        for (const probe of probes) this.#keepGrowth(probe);
       },
     };
   }
@@ -64,10 +66,24 @@ export class ProbeReader {
     const times = probes.flatMap((probe) =>
       'times' in probe ? [[probe.series, probe.times.take()] as const] : [],
     );
+    const left = [...this.#grown.values()].map((sample) => {
+      return { ...sample, value: sample.value / seconds };
+    });
+    this.#grown.clear();
     return {
-      samples: probes.flatMap((probe) => this.#sampleOf(probe, seconds) ?? []),
+      samples: [...left, ...probes.flatMap((probe) => this.#sampleOf(probe, seconds) ?? [])],
       timesUs: Object.fromEntries(times),
     };
+  }
+
+  #keepGrowth(probe: Probe): void {
+    const before = this.#counts.get(probe);
+    this.#counts.delete(probe);
+    if (!('rate' in probe) || before === undefined) return;
+    const { panel, series } = probe;
+    const key = `${panel} ${series}`;
+    const value = (this.#grown.get(key)?.value ?? 0) + Math.max(0, probe.rate() - before);
+    if (value > 0) this.#grown.set(key, { panel, series, value });
   }
 
   #sampleOf(probe: Probe, seconds: number): Sample | undefined {

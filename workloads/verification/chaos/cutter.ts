@@ -11,6 +11,7 @@
  * again, as an operator would have it.
  */
 import { connectOracle, type LocalHBase, systemClock } from '#engine';
+import { live } from '#harness';
 import type { Dropped, Host, HostNetwork } from '../../harness/hosts/network.ts';
 import { monotonicMs } from '../../harness/load/monotonic-clock.ts';
 import type { Violation } from '../judges/index.ts';
@@ -140,6 +141,7 @@ export class Cutter {
     );
     const before = await this.#droppedBy(hosts);
     const hit = await this.#begin(harm, cut);
+    live.event(`cut off: ${CUTS[cut.what]}`);
     const fromMs = monotonicMs();
     const isPast = (): boolean => this.#options.isOver() || monotonicMs() > fromMs + cut.forMs;
     const hitting = cut.isDouble ? during(isPast) : undefined;

@@ -21,6 +21,7 @@ import {
 import { storeIn } from '../../../engine/bigtable/embedded/folder.ts';
 import { ownerOf } from '../../../engine/bigtable/embedded/sharing/connection.ts';
 import type { Violation } from '../judges/index.ts';
+import { live } from '#harness';
 import type { Host } from '../../harness/hosts/network.ts';
 import { monotonicMs } from '../../harness/load/monotonic-clock.ts';
 import {
@@ -198,6 +199,7 @@ export class Fleet implements AsyncDisposable {
         await systemClock.sleep(LOOK_MS);
         continue;
       }
+      live.event(`${fault.kind} ${life.process.name}`);
       if (fault.kind === 'pause') {
         this.#pause(life, fault);
         return life.slot;
@@ -223,6 +225,7 @@ export class Fleet implements AsyncDisposable {
     }
     if (owner === undefined || store.kind !== 'embedded') return;
     owner.mayBeDisplaced = DISPLACING.has(what);
+    live.event(`folder ${what}`);
     const isDone = await this.#harm(what, { folder: store.folder, owner, victim, isOver });
     if (isDone) this.#folder.set(what, (this.#folder.get(what) ?? 0) + 1);
     let next: Life | undefined;

@@ -35,6 +35,7 @@ import {
   serve,
   tellParent,
 } from '../../harness/processes/index.ts';
+import { databaseProbes, live, workerProbes } from '#harness';
 import { settingsOf } from '../../harness/engine-settings.ts';
 import { monotonicMs } from '../../harness/load/monotonic-clock.ts';
 import { recordDisk } from './disk-record.ts';
@@ -92,6 +93,7 @@ await serve(async (options: ChaosProcessOptions) => {
     const collector = percolator.startCollector({ messageLifetimeMs, restMs: COLLECTOR_REST_MS });
     background.push(collector.ended);
   }
+  live.show([...databaseProbes(percolator), ...workerProbes(workers)]);
   setInterval(() => {
     const counters = workers.map((worker) => worker.counters);
     history.counts({ engine: percolator.counters, worker: sumEach([NO_RUNS, ...counters]) });

@@ -28,7 +28,7 @@ import {
   systemClock,
   type WorkerCounters,
 } from '#engine';
-import type { Progress } from '#harness';
+import { live, type Progress } from '#harness';
 import { type Ending, recordingClient, type Recorder, type Workload } from '../invariants/index.ts';
 import { type Host, HostNetwork } from '../../harness/hosts/network.ts';
 import { newServices, type SharedDatabase } from '../../harness/processes/index.ts';
@@ -265,6 +265,11 @@ async function runProcesses(
   const { pairs } = plan.floors;
   const total = Number.isFinite(pairs) ? pairs : 0;
   progress.phase(`hitting ${plan.processes} processes`, total, 'pairs of writers');
+  using _ = live.show([
+    { panel: 'throughput', series: 'pairs of writers', rate: () => goal.pairs },
+    { panel: 'waiting', series: 'pairs asked for', level: () => total, isTarget: true },
+    { panel: 'waiting', series: 'pairs seen', level: () => goal.pairs },
+  ]);
   // A store that is owned by a process on a host would be stopped with the host.
   await using owner = new AsyncDisposableStack();
   if (stage !== undefined && target.store.kind === 'embedded') {

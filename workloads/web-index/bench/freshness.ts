@@ -3,6 +3,7 @@
  * crawl to search, and about the age of what is found.
  */
 import { mean } from 'simple-statistics';
+import { LiveTimes, type Probe } from '#harness';
 import { createLatencyHistogram, type Histogram } from '#results';
 import { whyNotKeptUp } from '../../harness/load/kept-up.ts';
 import {
@@ -130,6 +131,38 @@ export interface EditionSighting {
 export class Sightings {
   readonly all: EditionSighting[] = [];
   readonly #shown = new Map<string, number>();
+  /** Of a run that is watched: recrawls that cannot be found yet, by address, and their times. */
+  readonly #awaited = new Map<string, { readonly edition: number; readonly atUs: number }[]>();
+  /** When the edition that can be found was crawled. */
+  readonly #crawledUs = new Map<string, number>();
+  readonly #times = new LiveTimes();
+  #arrived = 0;
+  #found = 0;
+
+  /** In a run that is watched: the edition was crawled at `atUs`. */
+  arrived(url: string, edition: number, atUs: number): void {
+    this.#arrived++;
+    this.#awaited.set(url, [...(this.#awaited.get(url) ?? []), { edition, atUs }]);
+  }
+
+  /** @param nowUs the clock by which recrawls arrive and pages can be found */
+  probes(nowUs: () => number): readonly Probe[] {
+    const age = (): number | undefined => {
+      if (this.#crawledUs.size === 0) return undefined;
+      return (nowUs() - mean([...this.#crawledUs.values()])) / 1e6;
+    };
+    return [
+      { panel: 'throughput', series: 'crawled', rate: () => this.#arrived },
+      { panel: 'throughput', series: 'searchable', rate: () => this.#found },
+      {
+        panel: 'waiting',
+        series: 'crawled and not yet searchable',
+        level: () => this.#arrived - this.#found,
+      },
+      { panel: 'latency', series: 'from crawl to search', times: this.#times },
+      { panel: 'age', series: 'mean of the recrawled pages', level: age },
+    ];
+  }
 
   /** The page can be found from `atUs` on. */
   add({ url, duplicates, text }: ServedPage, atUs: number): void {
@@ -139,6 +172,23 @@ export class Sightings {
       if ((this.#shown.get(one) ?? 0) >= edition) continue;
       this.#shown.set(one, edition);
       this.all.push({ url: one, edition, atUs });
+      this.#noteFound(one, edition, atUs);
+    }
+  }
+
+  #noteFound(url: string, edition: number, atUs: number): void {
+    const awaited = this.#awaited.get(url) ?? [];
+    const found = awaited.filter((one) => one.edition <= edition);
+    for (const { atUs: crawledUs } of found) {
+      this.#found++;
+      this.#crawledUs.set(url, crawledUs);
+      this.#times.record(Math.max(1, Math.round(atUs - crawledUs)));
+    }
+    if (found.length > 0) {
+      this.#awaited.set(
+        url,
+        awaited.filter((one) => one.edition > edition),
+      );
     }
   }
 }

@@ -11,8 +11,15 @@ import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import type { StoreAddress } from '#engine';
 import type { ChainEngine } from '#mapreduce';
+import { live } from '#harness';
 import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
-import { dueBy, generate, type Schedule, scheduledDocuments } from '../../harness/load/schedule.ts';
+import {
+  dueBy,
+  dueUs,
+  generate,
+  type Schedule,
+  scheduledDocuments,
+} from '../../harness/load/schedule.ts';
 import { Answers, Crew } from '../../harness/processes/index.ts';
 import type { StoreCounts } from '../../harness/watched-stores.ts';
 import { buildIndex, readServed, writeCaptures } from '../batch/build-index.ts';
@@ -137,9 +144,14 @@ export async function measureBatch(
   batch.runSeconds.length = 0;
   const startUs = monotonicUs();
   const arrivals = scheduledDocuments(schedule);
+  using _ = live.show(batch.sightings.probes(monotonicUs));
   for (let done = 0; done < arrivals;) {
     signal.throwIfAborted();
     const arrived = Math.min(arrivals, dueBy(schedule, monotonicUs() - startUs));
+    for (let n = done; live.isWatched && n < arrived; n++) {
+      const { url } = crawl.recrawl(n);
+      batch.sightings.arrived(url, crawl.editionAt(n), startUs + dueUs(schedule, n));
+    }
     if (arrived > done) done = await batch.run(arrived);
     else await setTimeout(ARRIVAL_MS);
   }

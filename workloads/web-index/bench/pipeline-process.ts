@@ -2,6 +2,7 @@
  * The pipeline of the bench: loads what has arrived, runs the observers, and sees what is served.
  */
 import { openPercolator, openStore } from '#engine';
+import { databaseProbes, live, workerProbes } from '#harness';
 import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
 import { serve, tellParent } from '../../harness/processes/index.ts';
 import { copyCounts, countCalls, countsPerUnit } from '../../harness/watched-stores.ts';
@@ -59,6 +60,11 @@ await serve<ToPipeline>(async (options: BenchPipelineOptions) => {
   const index = await openServingIndex(options.indexFolder);
   const sightings = new Sightings();
   const worker = percolator.startWorker(createObservers(watched(index, sightings)));
+  const shown = live.show([
+    ...databaseProbes(percolator),
+    ...workerProbes([worker]),
+    ...sightings.probes(monotonicUs),
+  ]);
   const before = { counts: copyCounts(counts), arrivals: 0 };
   const loader = new ArrivalLoader((arrival) => loadCapture(percolator, crawl.recrawl(arrival)));
 
@@ -87,13 +93,19 @@ await serve<ToPipeline>(async (options: BenchPipelineOptions) => {
   return {
     onMessage: (message) => {
       if (message.kind === 'load') void load().then(tellParent);
-      if (message.kind === 'arrived') loader.arrived(message.end);
+      if (message.kind === 'arrived') {
+        for (let n = loader.end; live.isWatched && n < message.end; n++) {
+          sightings.arrived(crawl.recrawl(n).url, crawl.editionAt(n), monotonicUs());
+        }
+        loader.arrived(message.end);
+      }
       if (message.kind === 'finish') void finish().then(tellParent);
       if (message.kind !== 'count from') return;
       before.counts = copyCounts(counts);
       before.arrivals = message.arrival;
     },
     stop: async () => {
+      shown[Symbol.dispose]();
       await worker.stop();
       await index[Symbol.asyncDispose]();
       await percolator.close();

@@ -18,7 +18,7 @@ export function chartConfiguration(
   isHidden: (name: string) => boolean,
 ): ChartJsConfiguration {
   const visible = chart.series.filter(({ name }) => !isHidden(name));
-  const x = axisRange(chart.x, visible.flatMap(seriesXs), 1);
+  const x = axisRange(chart.x, [...visible.flatMap(seriesXs), ...spanXs(chart)], 1);
   const isAnyOnEdge = visible.some((series) => series.isOnEdge === true);
   const y = axisRange(chart.y, visible.flatMap(seriesYs), isAnyOnEdge ? 4 : 1);
   return {
@@ -32,6 +32,11 @@ export function chartConfiguration(
     options: chartOptions(chart, { x, y }, theme),
     plugins: [decorations(chart, theme)],
   };
+}
+
+/** The charts of a timeline have the same spans, and so the same axis. */
+export function spanXs({ spans = [] }: Chart): readonly number[] {
+  return spans.flatMap(({ from, to }) => [from, to ?? from]);
 }
 
 export function seriesXs({ marks, band }: ChartSeries): readonly number[] {

@@ -196,6 +196,7 @@ async function keepingTimeline<T>(
   try {
     return await measure();
   } finally {
+    watched?.phase(); // The last one ends here.
     if (watched !== undefined) run.describe({ timeline: watched.timeline });
   }
 }

@@ -8,8 +8,8 @@
  *       { panel: 'latency', series: 'clustering', times },
  *     ]);
  *
- * Each is asked once a second. Series of one name, of several processes say, are added up; the times
- * of one name become one distribution.
+ * Each is asked once a second. Series of one name, of several processes say, are added up; the
+ * times of one name become one distribution.
  */
 import type { Percolator, Worker } from '#engine';
 import { type LiveTimes, percentilesOf } from './live-times.ts';
@@ -66,8 +66,8 @@ export class ProbeReader {
     const times = probes.flatMap((probe) =>
       'times' in probe ? [[probe.series, probe.times.take()] as const] : [],
     );
-    const left = [...this.#grown.values()].map((sample) => {
-      return { ...sample, value: sample.value / seconds };
+    const left = Array.from(this.#grown.values(), ({ panel, series, value }) => {
+      return { panel, series, value: value / seconds };
     });
     this.#grown.clear();
     return {

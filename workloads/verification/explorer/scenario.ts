@@ -27,6 +27,11 @@ export interface ExplorerScenario {
   readonly deathIsKnown?: boolean | undefined;
   /** The first timestamp that the oracle hands out in the story. Default 7. */
   readonly firstTimestamp?: number | undefined;
+  /**
+   * Whether each process takes ranges of timestamps from the storage, as the processes do that
+   * share a folder, with the engine's own allocator. Default: one oracle, which is a counter.
+   */
+  readonly ownRanges?: boolean | undefined;
   /** A cell that a last process, which reads nothing, must be able to write in the end. */
   readonly lastWrites?: string | undefined;
   /** How often a commit without an answer is sent. Default 2. */

@@ -6,6 +6,7 @@ import { LEAVING } from './leaving.ts';
 import { NOTIFYING } from './notifying.ts';
 import { READING } from './reading.ts';
 import { RESOLVING } from './resolving.ts';
+import { TIMESTAMPS } from './timestamps.ts';
 
 export { type GalleryEntry, type StoryPart, wholeStory } from './entry.ts';
 
@@ -14,6 +15,7 @@ export const GALLERY: readonly GalleryEntry[] = [
   ...RESOLVING,
   ...LEAVING,
   ...READING,
+  ...TIMESTAMPS,
   ...NOTIFYING,
   ...ANOMALIES,
 ];

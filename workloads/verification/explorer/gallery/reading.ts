@@ -150,6 +150,36 @@ export const READING: readonly GalleryEntry[] = [
     ],
   },
   {
+    name: 'rollback-record-gone-early',
+    title: 'The rollback record is gone too early',
+    rule: 'P4',
+    scenario: 'garbage',
+    mutant: 'markers-collected-at-once',
+    convicted: 'snapshot isolation: half committed',
+    parts: [
+      {
+        says: 'A writer holds its locks, and its commit is on the way. The others presume it dead.',
+        choices: 's0f0f0f0f0b0',
+      },
+      {
+        says: 'A reader rolls it back. Its rollback records are there to stop what the network still holds.',
+        choices: 's1f1f1f1f1f1f1f1f1f1f1f1',
+      },
+      {
+        says: 'The writer stands still, so its lease lapses, and a collector moves the horizon above it.',
+        choices: 'p0s2f2f2t35000f2f2f2f2',
+      },
+      {
+        says: 'Without the rule the collector does not wait until no old message can be in flight. It collects the rollback records, which no snapshot needs.',
+        choices: 'f2f2f2f2',
+      },
+      {
+        says: "A copy of the prewrite of Bob's row arrives, and nothing stops it. Then the commit arrives, and finds its lock: Bob's half is committed, and Joe's is rolled back.",
+        choices: 'k1d4',
+      },
+    ],
+  },
+  {
     name: 'reused-bytes',
     title: 'The caller reuses its bytes',
     rule: 'P76',

@@ -6,7 +6,6 @@
 const DISK = 'the world keeps its storage in memory, which has no disk that could fail';
 const OWNERS = 'the processes of the world share no folder, socket or store with an owner';
 const HBASE = 'the world has one storage that answers at once, and no servers or regions';
-const ORACLE = "the oracle of the world is a counter; the engine's allocator does not run in it";
 const OWN_TABLES =
   "what processes ask of the engine's own tables (definitions, leases, identity) is answered at once, so nothing can come in between";
 const SERVICES = 'the world has no lock service and no second database';
@@ -19,7 +18,6 @@ const NO_MUTANT =
   'it has no mutant: there is no line of the engine without which it would be broken';
 
 export const WITHOUT_ENTRY: Readonly<Record<string, string>> = {
-  P4: 'a late prewrite alone does no harm, and whether a collector has waited is not judged',
   P13: NO_RULE,
   P23: SHORT_SLEEPS,
   P24: HEARTBEATS,
@@ -27,9 +25,6 @@ export const WITHOUT_ENTRY: Readonly<Record<string, string>> = {
   P29: UNJUDGED,
   P32: NO_MUTANT,
   P34: NO_MUTANT,
-  P35: ORACLE,
-  P36: ORACLE,
-  P37: ORACLE,
   P39: NO_RULE,
   P45: UNJUDGED,
   P46: NO_MUTANT,

@@ -102,9 +102,9 @@ function mark(
   }
   const { request } = message;
   const place =
-    'row' in request
+    'row' in request && request.table !== 'timestamp-oracle'
       ? `${request.table}/${request.row}`
-      : 'table' in request
+      : 'range' in request
         ? request.table
         : 'oracle';
   const from = { x: kind === 'copy' ? x(step) - STEP / 2 : x(message.sentAt), y: y(process) };

@@ -83,6 +83,14 @@ export const BLIND: ExplorerScenario = {
   ],
 };
 
+/** What the oracle promises, without an oracle. */
+export const OWN_RANGES: ExplorerScenario = {
+  ...WAGES,
+  name: 'own-ranges',
+  about: 'The same payments; each process takes ranges of timestamps from the storage.',
+  ownRanges: true,
+};
+
 const ANN = 'accounts/Ann:bal';
 
 /** A conflict at one of three rows leaves work at the other two. */

@@ -10,8 +10,14 @@ import {
   type Row,
   type Timestamp,
 } from '../../../../engine/bigtable/index.ts';
-import type { TimestampOracle } from '../../../../engine/oracle/index.ts';
+import {
+  batchTimestamps,
+  openAllocator,
+  type TimestampOracle,
+} from '../../../../engine/oracle/index.ts';
+import { ORACLE_TABLE } from '../../../../engine/oracle/oracle-row.ts';
 import type { ExplorerAnswer, ExplorerRequest } from './message.ts';
+import type { ExplorerProcess } from './process.ts';
 
 /** Sends a message; settles as it is answered, or never. */
 export type Send = (request: ExplorerRequest) => Promise<ExplorerAnswer>;
@@ -23,16 +29,19 @@ export interface OracleNews {
 }
 
 export function isOwnTable(table: string): boolean {
-  return table.startsWith('percolator-') || table === 'timestamp-oracle';
+  return table.startsWith('percolator-') || table === ORACLE_TABLE;
 }
 
-export function doorTo(store: Bigtable, send: Send): Bigtable {
+/** @param ownRanges whether the oracle's table is asked by messages, too */
+export function doorTo(store: Bigtable, send: Send, ownRanges: boolean = false): Bigtable {
+  const isAside = (table: string): boolean =>
+    isOwnTable(table) && !(ownRanges && table === ORACLE_TABLE);
   const readRow: Bigtable['readRow'] = async (table, row, filters) => {
-    if (isOwnTable(table)) return store.readRow(table, row, filters);
+    if (isAside(table)) return store.readRow(table, row, filters);
     return (await send({ kind: 'read', table, row, filters })) as Row | undefined;
   };
   const checkAndMutateRow: Bigtable['checkAndMutateRow'] = async (conditional) => {
-    if (isOwnTable(conditional.table)) return store.checkAndMutateRow(conditional);
+    if (isAside(conditional.table)) return store.checkAndMutateRow(conditional);
     return (await send({ kind: 'check', ...conditional })) === true;
   };
   const door = decorate(store, {
@@ -40,7 +49,7 @@ export function doorTo(store: Bigtable, send: Send): Bigtable {
     readRows: (table, rows, filters) =>
       Promise.all(rows.map((row) => readRow(table, row, filters))),
     readRange: async (table, range, filters) => {
-      if (isOwnTable(table)) return store.readRange(table, range, filters);
+      if (isAside(table)) return store.readRange(table, range, filters);
       return (await send({ kind: 'range', table, range, filters })) as readonly Row[];
     },
     checkAndMutateRow,
@@ -48,7 +57,7 @@ export function doorTo(store: Bigtable, send: Send): Bigtable {
     mutateRows: async (rows) => {
       const answers = await Promise.allSettled(
         rows.map((row) =>
-          isOwnTable(row.table) ? store.mutateRows([row]) : send({ kind: 'mutate', ...row }),
+          isAside(row.table) ? store.mutateRows([row]) : send({ kind: 'mutate', ...row }),
         ),
       );
       for (const answer of answers) if (answer.status === 'rejected') throw answer.reason;
@@ -74,4 +83,15 @@ export function oracleFor(send: Send, news: () => OracleNews): TimestampOracle {
     announceDrop: async () => (await send({ kind: 'announce drop' })) as number,
     belongTo: () => Promise.resolve(),
   };
+}
+
+/** So small that a story sees the next one being taken. */
+const RANGE_SIZE = 5;
+
+/** @param process its name in this life, and its clock */
+export async function rangesFor(
+  store: Bigtable,
+  { name: owner, clock }: Pick<ExplorerProcess, 'name' | 'clock'>,
+): Promise<TimestampOracle> {
+  return batchTimestamps(await openAllocator(store, { owner, clock, rangeSize: RANGE_SIZE }));
 }

@@ -14,7 +14,7 @@ import {
   WEAK,
   WRITE,
 } from '../../../../engine/transaction/index.ts';
-import type { ExplorerMessage, ExplorerRequest } from './message.ts';
+import { type ExplorerMessage, type ExplorerRequest, isOfRanges } from './message.ts';
 
 export interface FigureLine {
   readonly name: LineName;
@@ -141,6 +141,7 @@ export function lineOf(
   { request }: Pick<ExplorerMessage, 'request'>,
   before: readonly ExplorerMessage[],
 ): LineName {
+  if (isOfRanges(request)) return isCommitting(before) ? 'commit timestamp' : 'start';
   switch (request.kind) {
     case 'timestamp':
       return isCommitting(before) ? 'commit timestamp' : 'start';
@@ -173,6 +174,7 @@ function isCommitting(before: readonly ExplorerMessage[]): boolean {
   const last = before.findLastIndex(({ request }) => request.kind === 'timestamp');
   return before
     .slice(last + 1)
+    .filter(({ request }) => !isOfRanges(request))
     .some(({ request }) => lineOfMutations(mutationsOf(request)) === 'prewrite');
 }
 

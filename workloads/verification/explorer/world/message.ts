@@ -12,6 +12,7 @@ import type {
   RowRange,
   Timestamp,
 } from '../../../../engine/bigtable/index.ts';
+import { ORACLE_TABLE } from '../../../../engine/oracle/oracle-row.ts';
 import { describeFilters, describeMutations, describeRow } from '../../world/describe.ts';
 
 export type ExplorerRequest =
@@ -52,6 +53,11 @@ export function isMutation({ kind }: ExplorerRequest): boolean {
   return kind === 'check' || kind === 'mutate' || kind === 'raise horizon';
 }
 
+/** Whether a process asks the storage for timestamps (`ownRanges`). */
+export function isOfRanges(request: ExplorerRequest): boolean {
+  return 'table' in request && request.table === ORACLE_TABLE;
+}
+
 /** Where it goes: a row, a table, or the oracle. */
 export function placeOfRequest(request: ExplorerRequest): string {
   switch (request.kind) {
@@ -65,7 +71,7 @@ export function placeOfRequest(request: ExplorerRequest): string {
     case 'read':
     case 'check':
     case 'mutate':
-      return `${request.table}/${request.row}`;
+      return isOfRanges(request) ? 'oracle' : `${request.table}/${request.row}`;
     default:
       return unreachable(request);
   }

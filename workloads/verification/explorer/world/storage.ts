@@ -4,6 +4,7 @@
  */
 import { unreachable } from '../../../../engine/base/index.ts';
 import type { Bigtable, Cell, Mutation, Timestamp } from '../../../../engine/bigtable/index.ts';
+import { openAllocator } from '../../../../engine/oracle/index.ts';
 import { createMemoryBigtable } from '../../../../engine/testing/memory-bigtable.ts';
 import {
   columnOf,
@@ -48,6 +49,12 @@ export class WorldStorage {
       for (const { key, cells } of rows) found.set(`${table}/${key}`, cells);
     }
     return found;
+  }
+
+  /** The processes that take ranges of their own take them from here on. */
+  async takePastRange(end: Timestamp): Promise<void> {
+    const options = { owner: 'the past', rangeSize: end - 1 };
+    await (await openAllocator(this.store, options)).allocate(1);
   }
 
   async apply(request: ExplorerRequest): Promise<ExplorerAnswer> {

@@ -24,7 +24,7 @@ import type { History, Violation } from '../../judges/history.ts';
 import { cellOf, type ExplorerScenario, type TaskClient } from '../scenario.ts';
 import type { Umpire } from '../../simulation/umpire.ts';
 import type { ExplorerChoice, WrittenChoice } from './choice.ts';
-import { doorTo, type OracleNews, oracleFor } from './door.ts';
+import { doorTo, type OracleNews, oracleFor, rangesFor } from './door.ts';
 import {
   describeAnswer,
   describeRequest,
@@ -77,6 +77,8 @@ export interface ActorState {
 /** The transaction that wrote what is there before the story, and the first timestamp after it. */
 const PAST = { startTimestamp: 5, commitTimestamp: 6 } as const;
 const FIRST: Timestamp = PAST.commitTimestamp + 1;
+/** No story takes so many ranges. */
+const RANGES_END: Timestamp = 1_000_000;
 /** Choices by which nothing goes wrong. */
 const CALM: ReadonlySet<string> = new Set(['start', 'deliver', 'follow']);
 /** Messages that are answered at once, before who sends them is said to be stuck. */
@@ -164,8 +166,9 @@ export class ExplorerWorld {
     return this.#dead.has(name);
   }
 
+  /** Above all that were handed out. */
   get nextTimestamp(): Timestamp {
-    return this.#storage.nextTimestamp;
+    return this.scenario.ownRanges === true ? RANGES_END : this.#storage.nextTimestamp;
   }
 
   get horizon(): Timestamp {
@@ -255,6 +258,7 @@ export class ExplorerWorld {
       await founder.percolator.createTable(table, definition);
     }
     await this.#writeInitial(founder);
+    if (this.scenario.ownRanges === true) await this.#storage.takePastRange(FIRST);
     founder.process.kill();
     for (const [index, { name }] of this.scenario.processes.entries()) {
       this.actors.push(await this.#openActor(index, name));
@@ -286,9 +290,13 @@ export class ExplorerWorld {
     const actor = { process, news: { horizon: 0, drops: 0 }, begun: 0 } as Partial<ActorState>;
     const send = (request: ExplorerRequest): Promise<ExplorerAnswer> =>
       this.#send(actor as ActorState, request);
+    const ownRanges = this.scenario.ownRanges === true && index >= 0;
+    const store = doorTo(this.#storage.store, send, ownRanges);
     const percolator = await openDatabase({
-      store: doorTo(this.#storage.store, send),
-      oracle: oracleFor(send, () => (actor as ActorState).news),
+      store,
+      oracle: ownRanges
+        ? await rangesFor(store, process)
+        : oracleFor(send, () => (actor as ActorState).news),
       clock: process.clock,
       random: createRandom(1).fork(name),
       liveness: { self: name, isDead: (token) => token !== name && this.#dead.has(token) },

@@ -1,4 +1,4 @@
-/** The table of anomalies: the same on memory and embedded, as in docs, and with a story for each. */
+/** The table of anomalies: the same on memory and embedded, as in docs, with a story for each. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

@@ -4,7 +4,7 @@
  *
  * It cannot be replayed in the explorer's world: there time stands still, the engine's own tables
  * are answered at once, and the oracle is a counter, while in the simulator all of these are part
- * of the race. So this is what happened, to be looked at, and nothing in it can be chosen otherwise.
+ * of the race. So this is what happened, to be looked at; nothing in it can be chosen otherwise.
  *
  * Left out: what processes ask of the engine's own tables, except of the oracle's, which counts as
  * the oracle; and all but the end of a long run.

@@ -11,7 +11,7 @@ import * as sound from '../engine.ts';
 import type { ExplorerEngine } from '../search.ts';
 
 import { wholeStory, GALLERY, type GalleryEntry } from './index.ts';
-import { WITHOUT_ENTRY } from './without-entry.ts';
+import { WITHOUT_ENTRY, withoutStory } from './without-entry.ts';
 
 async function engineOf({ mutant }: GalleryEntry): Promise<ExplorerEngine> {
   if (mutant === undefined) return sound;
@@ -105,6 +105,21 @@ test('names are unique, and entries name rules of protocol.md and mutants that b
     const found = MUTANTS.find((one) => one.name === mutant);
     assert.equal(found?.rule, rule, `${name}: the mutant breaks the rule`);
   }
+});
+
+test('each rule of protocol.md names its story, and a table there says why others have none', () => {
+  const protocol = readFileSync(new URL('../../../../engine/protocol.md', import.meta.url), 'utf8');
+  const rules = protocol.matchAll(/^- \*\*(P\d+)\.\*\*[^]*?(?=\n- \*\*P|\n\n)/gm);
+  for (const [text, rule] of rules) {
+    const [, named] = /_Story:_\s+`([a-z0-9-]+)`\.$/.exec(text) ?? [];
+    assert.equal(named, GALLERY.find((entry) => entry.rule === rule)?.name, rule);
+  }
+  const rows = withoutStory().map(({ rules: named, why }) => [named, why]);
+  const table = [...protocol.matchAll(/^\| (P\d+(?:, P\d+)*) +\| (.*?) +\|$/gm)];
+  assert.deepEqual(
+    table.map(([, named, why]) => [named, why]),
+    rows,
+  );
 });
 
 test('each rule of protocol.md has an entry, or a reason why not', () => {

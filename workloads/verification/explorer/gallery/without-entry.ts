@@ -1,6 +1,6 @@
 /**
  * The rules that have no entry in the gallery, with the reason. A test finds each rule of
- * protocol.md either here or in the gallery.
+ * protocol.md either here or in the gallery, and the reasons there.
  */
 
 const DISK = 'the world keeps its storage in memory, which has no disk that could fail';
@@ -13,9 +13,9 @@ const SHORT_SLEEPS = 'short sleeps end at once in the world, so that a backoff c
 const HEARTBEATS = 'the judge would have to tell a withheld heartbeat from one that was never sent';
 const UNJUDGED =
   'it can be played, but the judges of the world look at what is left in the end, and this is seen only while it happens';
-const NO_RULE = 'it has no rule: the engine excludes what would need one';
+const NO_RULE = 'no rule: the engine excludes what would need one';
 const NO_MUTANT =
-  'it has no mutant: there is no line of the engine without which it would be broken';
+  'no mutant: there is no line of the engine without which the rule would be broken';
 
 export const WITHOUT_ENTRY: Readonly<Record<string, string>> = {
   P13: NO_RULE,
@@ -64,3 +64,12 @@ export const WITHOUT_ENTRY: Readonly<Record<string, string>> = {
   P85: SERVICES,
   P86: 'all processes of the world run one version of the engine',
 };
+
+/** The table of protocol.md: each reason once, with its rules. */
+export function withoutStory(): readonly { readonly why: string; readonly rules: string }[] {
+  const groups = Map.groupBy(Object.entries(WITHOUT_ENTRY), ([, why]) => why);
+  return [...groups].map(([why, entries]) => ({
+    why,
+    rules: entries.map(([rule]) => rule).join(', '),
+  }));
+}

@@ -121,9 +121,8 @@ async function patchesOf(
     const after = await compiled(mutate(mutant, file, source));
     patches[ENGINE + file] = patchBetween(before, after);
   }
-  if (Object.keys(patches).length === 0)
-    throw new RangeError(`${name} changes nothing in the page`);
-  return [name, patches];
+  if (Object.keys(patches).length > 0) return [name, patches];
+  throw new RangeError(`${name} changes nothing in the page`);
 }
 
 function patchBetween(before: string, after: string): TextPatch {

@@ -17,7 +17,8 @@ import { temporaryFolder, until } from '#engine/testing';
 import type { ChildOptions } from '../processes/child.fixture.ts';
 import { byTurns, Crew } from '../processes/index.ts';
 import { gatherHosts, type RunHosts, refuseUnreachable } from './coordinator.ts';
-import { ROOT, serveAgent, tokenText } from './agent.ts';
+import { serveAgent, tokenText } from './agent.ts';
+import { ROOT } from './code-version.ts';
 import { tlsOfRun } from './run-identity.ts';
 
 const AGENT = fileURLToPath(new URL('../../tools/agent/main.ts', import.meta.url));

@@ -16,8 +16,9 @@ import { availableParallelism, hostname, totalmem } from 'node:os';
 import path from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { pathToFileURL } from 'node:url';
-import { captureEnvironment, UsageError } from '#results';
+import { UsageError } from '#results';
 import { startHere, type StartedProgram } from '../processes/program.ts';
+import { codeVersion, ROOT } from './code-version.ts';
 import { takeIdentity } from './run-identity.ts';
 import { type FromAgent, type FromCoordinator, readFromCoordinator } from './messages.ts';
 import { packed, unpacked, Wire } from './wire.ts';
@@ -33,8 +34,6 @@ export interface AgentOptions {
   readonly say: (line: string) => void;
 }
 
-/** The repository: programs are named by their paths in it. */
-export const ROOT: string = path.resolve(import.meta.dirname, '../../..');
 const FINGERPRINT_BYTES = 32;
 const TOKEN_BYTES = FINGERPRINT_BYTES + 16;
 const CONNECT_MS_MAX = 10_000;
@@ -42,12 +41,6 @@ const CONNECT_MS_MAX = 10_000;
 export function tokenText(fingerprint: Uint8Array, secret: Uint8Array): string {
   return Buffer.concat([fingerprint, secret]).toString('hex'); // It never begins with a hyphen.
 }
-
-/** The commit of the code, or the version if it is not in a checkout. */
-export function codeVersion(): string {
-  return (version ??= captureEnvironment(ROOT).commit?.hash ?? 'an archive');
-}
-let version: string | undefined;
 
 /**
  * Resolves when the run is over.

@@ -25,7 +25,8 @@ import { createAuthority, issueCertificate } from '#engine/host';
 import { counted, type ResultTable, UsageError } from '#results';
 import type { ProgramEnd, ProgramStart, RemoteHost, StartedProgram } from '../processes/program.ts';
 import { namedEmulator } from '../stores.ts';
-import { codeVersion, ROOT, tokenText } from './agent.ts';
+import { tokenText } from './agent.ts';
+import { codeVersion, ROOT } from './code-version.ts';
 import { identityText, takeIdentity } from './run-identity.ts';
 import {
   type AgentDescription,

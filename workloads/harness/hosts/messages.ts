@@ -11,7 +11,7 @@ export interface AgentDescription {
   readonly hostName: string;
   readonly cores: number;
   readonly memoryBytes: number;
-  /** Of the code. */
+  /** Of the code (code-version.ts). */
   readonly version: string;
 }
 

@@ -219,6 +219,13 @@ interface Shared extends SecurityOptions {
   readonly isAlone: boolean;
 }
 
+interface FormerStay {
+  readonly stay: Stay;
+  readonly line: StreamLine;
+  /** Aborted when it is over. */
+  readonly ended: AbortController;
+}
+
 /** Our stay at one service. */
 class ServiceConnection {
   readonly address: string;
@@ -231,8 +238,8 @@ class ServiceConnection {
   readonly #warnings: Warnings;
   #staying: Promise<void> = Promise.resolve();
   #stay: Stay | undefined;
-  /** On a former connection, until the one on the newer connection is answered. */
-  #formerStay: { readonly stay: Stay; readonly line: StreamLine } | undefined;
+  /** On former connections, where we beat until the one on the newest connection is answered. */
+  #formerStays: readonly FormerStay[] = [];
   /** In the order of the reports. Undefined while the service reports nothing. */
   #dead: BoundedMap<string, true> | undefined;
   #withoutLocksUntilMs = -Infinity;
@@ -332,7 +339,8 @@ class ServiceConnection {
 
   /**
    * One stream, until it ends, or should go over to a newer connection; resolves to why. A former
-   * stream lasts until the new one is answered: for the service, we are never away.
+   * stream lasts until the new one is answered, because its first beat has arrived: for the
+   * service, we are never away.
    */
   async #stayOnce(): Promise<Ending> {
     let line: StreamLine;
@@ -356,7 +364,7 @@ class ServiceConnection {
         try {
           checkVersion(`the server at ${this.#server.address}`, changes);
           this.#hear(changes);
-          if (this.#stay === stay) this.#endFormerStay();
+          if (this.#stay === stay) this.#endFormerStays();
         } catch (cause) {
           resolve(cause as PercolatorError);
           stay.cancel();
@@ -368,26 +376,28 @@ class ServiceConnection {
       line.renewed.addEventListener('abort', () => resolve(RENEWED));
       void this.#beatUntil(ended.signal, stay);
     });
-    ended.abort();
-    this.#endFormerStay();
     if (ending === RENEWED) {
-      this.#formerStay = { stay, line };
+      this.#formerStays = [...this.#formerStays, { stay, line, ended }];
       return RENEWED;
     }
+    ended.abort();
     line.release();
     this.#forget();
     return ending;
   }
 
-  #endFormerStay(): void {
-    this.#formerStay?.stay.cancel();
-    this.#formerStay?.line.release();
-    this.#formerStay = undefined;
+  #endFormerStays(): void {
+    for (const { stay, line, ended } of this.#formerStays) {
+      ended.abort();
+      stay.cancel();
+      line.release();
+    }
+    this.#formerStays = [];
   }
 
   /** The service reports nothing any more. */
   #forget(): void {
-    this.#endFormerStay();
+    this.#endFormerStays();
     this.#stay = undefined;
     if (this.#dead !== undefined) this.#lostSinceMs = this.#clock.monotonicMs();
     this.#dead = undefined;

@@ -104,8 +104,6 @@ export async function serveLocks(options: ServeLocksOptions = {}): Promise<RpcSe
 /** One worker, from its first beat to the end of its connection. */
 function host(stay: Stay, tokens: Tokens, stays: Set<Stay>): void {
   let session: Session | undefined;
-  stays.add(stay);
-  stay.write(versioned({ dead: tokens.dead }));
   stay.on('data', (beat: Beat) => {
     const { token, ttlMs, isLeaving } = beat;
     try {
@@ -118,9 +116,14 @@ function host(stay: Stay, tokens: Tokens, stays: Set<Stay>): void {
       stay.destroy(); // Every other client would have to hear it.
       return;
     }
+    const isFirst = session === undefined;
     session ??= { token, ttlMs };
     if (isLeaving === true) tokens.leave(session);
     else tokens.beat(session);
+    if (!isFirst) return;
+    // Only now: a worker that hears of it may end the stay that it has had before.
+    stays.add(stay);
+    stay.write(versioned({ dead: tokens.dead }));
   });
   stay.on('end', () => stay.end());
   stay.on('error', () => {}); // The connection broke; `close` follows.

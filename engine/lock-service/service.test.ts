@@ -54,6 +54,8 @@ test('P26: a service that stood still reads the waiting beats before it declares
   );
   stay.on('error', () => {});
   stay.on('data', (changes: LivenessChanges) => dead.push(...(changes.dead ?? [])));
+  stay.write(versioned({ token: 'observer', ttlMs: 60_000 }));
+  await once(stay, 'data');
   t.after(() => {
     stay.cancel();
     client.close();

@@ -178,13 +178,20 @@ async function runNewerLocks(
   const { path, requestSerialize, responseDeserialize } = methodOf(lockService(), 'Stay');
   const { channel } = await raw.open();
   const stay = channel.makeBidiStreamRequest(path, requestSerialize, responseDeserialize);
-  stay.on('error', () => {}); // It is refused.
+  let hasEnded = false;
+  for (const event of ['error', 'end']) stay.on(event, () => (hasEnded = true)); // It is refused.
   stay.resume();
   const beat = { token: 'newcomer', ttlMs: 60_000, version: NEWER };
   stay.write(beat);
   stay.write({ ...beat, isLeaving: true });
-  await untilTrue(() => observer.isDead('newcomer'), NEWS_MS);
+  stay.end();
+  await untilTrue(() => hasEnded, LEAVE_MS); // The service has seen all of it.
   stay.cancel();
+  // What it has told of the newcomer, the observer has heard before it hears of this one.
+  const leaver = opened.use(member('leaver', [locks.address]));
+  await untilTrue(() => leaver.isConnected, LEAVE_MS);
+  await leaver.close();
+  await untilTrue(() => observer.isDead('leaver'), LEAVE_MS);
   await untilTrue(() => deceived.isConnected || deceived.warnings.length > 0, LEAVE_MS);
   if (observer.isDead('newcomer')) {
     find('nothing is taken from a newer client', 'a token of its lists counts');

@@ -32,7 +32,7 @@ export const COMMITTING: readonly GalleryEntry[] = [
   },
   {
     name: 'crash-before-commit',
-    title: 'It dies before the commit point',
+    title: 'A writer dies before the commit point',
     scenario: 'transfer',
     parts: [
       {
@@ -59,7 +59,7 @@ export const COMMITTING: readonly GalleryEntry[] = [
   },
   {
     name: 'crash-after-commit',
-    title: 'It dies after the commit point',
+    title: 'A writer dies after the commit point',
     scenario: 'transfer',
     parts: [
       {

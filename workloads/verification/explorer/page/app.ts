@@ -264,7 +264,7 @@ function top(scene: Scene, show: (scene: Scene) => void, engine: ExplorerEngine)
     h(
       'label',
       {},
-      h('span', { class: 'hidden' }, 'Story'),
+      h('span', { class: 'chosen' }, 'Story'),
       h(
         'select',
         {

@@ -14,6 +14,8 @@ const LEFT = 16;
 /** The names of the lanes stay where they are while the steps scroll. */
 const NAMES = 84;
 const TOP = 18;
+const LEGEND =
+  'A line is a message, its dot the moment at which it is applied, the dotted line its answer. Hollow: refused. Dashed: a copy. Crossed: lost, or dead.';
 
 export function diagram(
   { pictures, events }: PlayedStory,
@@ -25,10 +27,13 @@ export function diagram(
   const places = placeNames(last?.rows ?? []);
   const rows = [...places.keys()];
   const names = [...(last?.actors ?? []).map(({ role }) => role), 'oracle', ...places.values()];
-  const laneOf = (place: string): number => {
-    if (place === 'oracle') return processes;
-    const index = rows.findIndex((row) => row === place.replace('.notify/', '/'));
-    return processes + 1 + Math.max(0, index);
+  /** The lanes of a place; those of all rows of a table. */
+  const lanesOf = (place: string): readonly number[] => {
+    if (place === 'oracle') return [processes];
+    const named = place.replace('.notify', '');
+    const isThere = (row: string): boolean => row === named || row.startsWith(`${named}/`);
+    const found = rows.flatMap((row, i) => (isThere(row) ? [processes + 1 + i] : []));
+    return found.length === 0 ? [processes + 1] : found;
   };
   const width = LEFT + (pictures.length + 1) * STEP;
   const height = TOP + names.length * LANE;
@@ -38,6 +43,7 @@ export function diagram(
     'div',
     { class: 'panel diagram' },
     h('h3', {}, 'Who told what to which row, and when'),
+    h('p', { class: 'hint' }, LEGEND),
     h(
       'div',
       { class: 'lanes' },
@@ -72,7 +78,7 @@ export function diagram(
             }),
           ),
           events.map((event) =>
-            h('g', { class: event.step > now ? 'later' : '' }, mark(event, { x, y, laneOf })),
+            h('g', { class: event.step > now ? 'later' : '' }, mark(event, { x, y, lanesOf })),
           ),
         ),
       ),
@@ -83,12 +89,12 @@ export function diagram(
 interface Places {
   readonly x: (step: number) => number;
   readonly y: (lane: number) => number;
-  readonly laneOf: (place: string) => number;
+  readonly lanesOf: (place: string) => readonly number[];
 }
 
 function mark(
   { step, kind, process = 0, message, answer }: ExplorerEvent,
-  { x, y, laneOf }: Places,
+  { x, y, lanesOf }: Places,
 ): ComponentChild {
   const stroke = colourOf(process);
   if (message === undefined) {
@@ -108,7 +114,8 @@ function mark(
         ? request.table
         : 'oracle';
   const from = { x: kind === 'copy' ? x(step) - STEP / 2 : x(message.sentAt), y: y(process) };
-  const to = { x: x(step), y: y(laneOf(place)) };
+  const lanes = lanesOf(place);
+  const to = { x: x(step), y: y(lanes.at(-1) ?? 0) };
   const isLost = kind === 'lose' || kind === 'give up';
   const end = isLost ? { x: (from.x + to.x) / 2, y: (from.y + to.y) / 2 } : to;
   const refused =
@@ -127,13 +134,15 @@ function mark(
     }),
     isLost
       ? cross(end.x, end.y, stroke)
-      : h('circle', {
-          class: refused ? 'refused' : '',
-          cx: end.x,
-          cy: end.y,
-          r: 4,
-          style: { fill: refused ? 'var(--ground)' : stroke, stroke },
-        }),
+      : lanes.map((lane) =>
+          h('circle', {
+            class: refused ? 'refused' : '',
+            cx: end.x,
+            cy: y(lane),
+            r: 4,
+            style: { fill: refused ? 'var(--ground)' : stroke, stroke },
+          }),
+        ),
     !isLost &&
       kind === 'deliver' &&
       h('line', {

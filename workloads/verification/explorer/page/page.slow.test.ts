@@ -180,6 +180,14 @@ describe('a newcomer', () => {
     assert.equal(x, await there.getAttribute('.diagram .now', 'x'));
   });
 
+  test('sees a scan reach all rows of its table', async () => {
+    const page = await show('#predicate/s0n2');
+    const heights = await page.$$eval('.diagram g:last-of-type circle', (circles) =>
+      circles.map((one) => one.getAttribute('cy')),
+    );
+    assert.equal(new Set(heights.slice(-2)).size, 2);
+  });
+
   test('sees the judge convict the engine without a rule, and not the one with it', async () => {
     const page = await show('#late-prewrite-copy');
     while (await page.isEnabled('#next')) await page.click('#next');

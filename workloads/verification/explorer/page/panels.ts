@@ -37,7 +37,8 @@ export function figurePanel(
   return h(
     'div',
     { class: 'panel figure' },
-    h('h3', {}, 'The protocol, and where each process waits'),
+    h('h3', {}, 'The protocol: where each waits'),
+    h('p', { class: 'hint' }, 'Press a line to see why it is there.'),
     figure.map(({ title, lines }) => [
       h('h4', {}, title),
       h(
@@ -166,8 +167,8 @@ function cellView(
   return h(
     'div',
     { class: isNew ? 'cell new' : 'cell' },
-    h('span', { class: 'timestamp' }, `${timestamp}:`),
-    ` ${shown === '' ? 'set' : shown}`,
+    h('span', { class: 'timestamp' }, shown === '' ? `at ${timestamp}` : `${timestamp}: `),
+    shown,
   );
 }
 

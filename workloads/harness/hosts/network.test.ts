@@ -1,4 +1,4 @@
-/** What hosts have dropped, as the system says it; one that says nothing has not dropped nothing. */
+/** What hosts have dropped, as the system says it; a counter that is not there is no zero. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressOn } from '../processes/database.ts';

@@ -6,7 +6,7 @@
  */
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { registerHooks } from 'node:module';
+import { registerHooks, stripTypeScriptTypes } from 'node:module';
 import { Worker } from 'node:worker_threads';
 import { assert, createRandom } from '../../../engine/base/index.ts';
 import { type Mutant, mutate } from './mutant.ts';
@@ -98,6 +98,9 @@ export interface HuntOptions {
   readonly onHunted?: ((done: number, result: Hunted) => void) | undefined;
 }
 
+/** Node calls its removing of types experimental, in each thread. */
+const QUIET = ['--disable-warning=ExperimentalWarning'];
+
 /**
  * In the order of `mutants`, without those that were left when `signal` aborted. If a hunt cannot
  * be made, rejects with its error, and no other hunt begins.
@@ -109,7 +112,7 @@ export async function huntAll(
   const waiting = [...mutants];
   const hunted = new Map<string, Hunted>();
   async function work(): Promise<void> {
-    const thread = new Worker(new URL('hunt-thread.ts', import.meta.url));
+    const thread = new Worker(new URL('hunt-thread.ts', import.meta.url), { execArgv: QUIET });
     try {
       for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
         const request = { name: mutant.name, seeds: options.seedsOf(mutant) };
@@ -155,7 +158,8 @@ async function ask(
  *             └─▶ Node takes them for other modules, and loads them again, through `mutate`
  *
  * Files that do not lead to the mistake are shared with the unchanged engine, which saves half of
- * the time: what is loaded again is also compiled again.
+ * the time: what is loaded again is also compiled again. Of those that are loaded again, only the
+ * changed ones lose their types again: the others are kept as JavaScript.
  */
 
 const ENGINE = new URL('../../../engine/', import.meta.url).href;
@@ -169,6 +173,8 @@ const known = new Map<string, Mutant>();
 const affected = new Map<string, Map<string, boolean>>();
 /** What each file imports, apart from types. */
 const imports = new Map<string, readonly string[]>();
+/** The JavaScript of files that were loaded again without a change. */
+const stripped = new Map<string, string>();
 
 /** The worlds of an engine with the mistake. The rest of the process is unaffected. */
 function breed(mutant: Mutant): Promise<Worlds> {
@@ -198,17 +204,26 @@ const resolve: NonNullable<Hooks['resolve']> = (specifier, context, nextResolve)
 };
 
 const load: NonNullable<Hooks['load']> = (url, context, nextLoad) => {
-  const loaded = nextLoad(url, context);
   const name = mutantOf(url);
   const mutant = name === undefined ? undefined : known.get(name);
-  if (mutant === undefined || loaded.source === undefined) return loaded;
-  if (!url.startsWith(ENGINE)) return loaded;
-  const file = url.slice(ENGINE.length, url.indexOf('?'));
-  assert(loaded.source !== null, 'a file of the engine has a text');
-  const text =
-    typeof loaded.source === 'string' ? loaded.source : new TextDecoder().decode(loaded.source);
-  return { ...loaded, source: mutate(mutant, file, text) };
+  if (mutant === undefined) return nextLoad(url, context);
+  return { format: 'module', source: sourceOf(url, mutant), shortCircuit: true };
 };
+
+function sourceOf(url: string, mutant: Mutant): string {
+  const file = url.slice(0, url.indexOf('?'));
+  const inEngine = file.slice(ENGINE.length);
+  if (mutant.changes.some((one) => file.startsWith(ENGINE) && one.file === inEngine)) {
+    return stripTypeScriptTypes(mutate(mutant, inEngine, textOf(file)));
+  }
+  const source = stripped.get(file) ?? stripTypeScriptTypes(textOf(file));
+  stripped.set(file, source);
+  return source;
+}
+
+function textOf(url: string): string {
+  return readFileSync(new URL(url), 'utf8');
+}
 
 function isAffected(url: string, answers = new Map<string, boolean>()): boolean {
   if (!isLoadedAnew(url)) return false;
@@ -224,8 +239,7 @@ function importsOf(url: string): readonly string[] {
 }
 
 function readImports(url: string): readonly string[] {
-  const text = readFileSync(new URL(url), 'utf8');
-  return [...text.matchAll(/^(?:import|export) (?!type )[^;]*? from '([^']+)';/gm)]
+  return [...textOf(url).matchAll(/^(?:import|export) (?!type )[^;]*? from '([^']+)';/gm)]
     .map(([, specifier = '']) => specifier)
     .filter((specifier) => specifier.startsWith('.') || specifier.startsWith('#'))
     .map((one) => (one.startsWith('#') ? import.meta.resolve(one) : new URL(one, url).href));

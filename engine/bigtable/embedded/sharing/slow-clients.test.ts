@@ -16,7 +16,7 @@ import { OtherProcess } from './other-process.fixture.ts';
 import { FILTERS } from './shared-store.fixture.ts';
 import { socketOf } from './socket-place.ts';
 
-const READS = 300;
+const READS = 120;
 const VALUE_BYTES = 1e6;
 /** The bound, a turn's answers, and what the system's buffers and the test itself take. */
 const KEPT_BYTES_MAX = 60e6;

@@ -11,7 +11,7 @@ import { temporaryFolder } from '#engine/testing';
 import { recordDisk, recordOf } from './disk-record.ts';
 import { cutPower, type PowerCut } from './power-cut.ts';
 
-const CUTS = 40;
+const CUTS = 20;
 
 /** Power cuts of one folder, and what was found when it was opened after each. */
 interface CutsFound {

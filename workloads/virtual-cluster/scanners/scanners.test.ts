@@ -50,7 +50,7 @@ test('a run in flight when the rate is measured is none of the runs per row', as
 });
 
 test('locks also keep the scanners of one machine apart', async () => {
-  const { tables } = await simulateScanners({ ...PLAN, scanners: 10, rows: 600 }, measuring);
+  const { tables } = await simulateScanners({ ...PLAN, scanners: 10, rows: 300 }, measuring);
   const [none = 0, skip = 0, jump = 0] = (tables[0]?.rows ?? []).map((row) => Number(row[4]));
   assert.ok(none > 1.5 && skip < 1.2 && jump < 1.2, `${none}, ${skip} and ${jump} runs per row`);
 });

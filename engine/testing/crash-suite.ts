@@ -109,18 +109,26 @@ async function lockAll(client: TestClient, names: readonly string[]): Promise<vo
 /** Opens a database whose tables `t` and `u` look empty, also if databases share one store. */
 export type OpenDatabase = (options: DatabaseOptions) => Promise<TestDatabase>;
 
-/** Which shapes and recoveries are tried, by name. Default: all. */
+/** What is tried on a store on which each call is dear. Default: everything. */
 export interface CrashSuiteOptions {
+  /** By name. */
   readonly shapes?: readonly string[] | undefined;
+  /** By name. */
   readonly recoveries?: readonly string[] | undefined;
+  /** Whether recoveries crash, too, and blind writers overwrite what is left. */
+  readonly alsoAfterwards?: boolean | undefined;
 }
 
 export function crashSuite(open: OpenDatabase, chosen: CrashSuiteOptions = {}): void {
   const { shapes = SHAPES.map(({ name }) => name), recoveries = Object.keys(RECOVERIES) } = chosen;
+  const { alsoAfterwards = true } = chosen;
   for (const name of shapes) {
     const shape = SHAPES.find((one) => one.name === name);
     assert.ok(shape !== undefined, `there is a shape ${name}`);
-    describe(`a crash in a transaction with ${name}`, () => claimOutcome(open, shape, recoveries));
+    describe(`a crash in a transaction with ${name}`, () => {
+      claimOutcome(open, shape, recoveries);
+      if (alsoAfterwards) claimAfterwards(open, shape);
+    });
   }
 }
 
@@ -137,7 +145,9 @@ function claimOutcome(open: OpenDatabase, shape: CrashShape, recoveries: readonl
       }
     });
   }
+}
 
+function claimAfterwards(open: OpenDatabase, shape: CrashShape): void {
   test('recovered by a second reader, after the first has crashed during its recovery', async () => {
     for (const crash of await crashesOf(open, shape)) {
       for (let step = 1; ; step++) {

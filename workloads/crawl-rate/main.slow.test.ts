@@ -105,7 +105,8 @@ test('--store emulator loads the repository anew for each point, and drops it at
   if (typeof emulator === 'string') return t.skip(emulator);
   await using _ = emulator;
   const { address } = emulator;
-  const options = ['--profile', 'smoke', '--rates', '1000,2000', '--store', 'emulator'];
+  const size = ['--repository', '1000', '--seconds', '1', '--warm-up', '0.1'];
+  const options = ['--profile', 'smoke', ...size, '--rates', '2000,4000', '--store', 'emulator'];
   const env = { BIGTABLE_EMULATOR_HOST: address };
   const { exitCode, stdout, stderr } = await runProgram(MAIN, [...options, '--out', out], { env });
   assert.equal(exitCode, 0, `${stdout}\n${stderr}`);

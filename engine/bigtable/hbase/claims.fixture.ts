@@ -121,7 +121,7 @@ function claimLimits(open: () => Promise<Bigtable>): void {
           assert.deepEqual(await answer(store, next), await answer(memory, next));
         }
       }),
-      { numRuns: 15 },
+      { numRuns: 8 },
     );
     for (const name of TABLES) await store.dropTable(name);
   });

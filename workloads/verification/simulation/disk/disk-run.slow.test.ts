@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { simulateDisk } from './disk-run.ts';
 
-const SEEDS = 60;
+const SEEDS = 30;
 
 test('what was acknowledged is there, and no mutation by half, whatever the disk does', async () => {
   const failed: unknown[] = [];

@@ -4,7 +4,9 @@
  * are, and type-checked under the strictest flags of two compilers.
  *
  * The first test needs a registry, for the package's dependencies, Node 22 and TypeScript 5.9.
- * Without one it says so and is skipped.
+ * Without one it says so and is skipped. All tests share one tarball; those of `percolator` as a
+ * program are in hosts-claims.fixture.ts, and the walk through docs/hosts.md in
+ * walk-claims.fixture.ts.
  */
 import assert from 'node:assert/strict';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
@@ -14,7 +16,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { execa, ExecaError, execaNode } from 'execa';
 import { temporaryFolder } from '#engine/testing';
 import { findRuntimes } from '../fetch/runtimes.ts';
-import { buildPackage } from './build-package.ts';
+import { buildPackage, type PackedEngine } from './build-package.ts';
+import { claimHosts } from './hosts-claims.fixture.ts';
+import { claimWalk } from './walk-claims.fixture.ts';
 
 /** The oldest Node that the package allows, and the oldest TypeScript with its types of Node. */
 const OTHERS = ['node@22.13.0', 'typescript@5.9', '@types/node@22'];
@@ -45,10 +49,12 @@ const STRICTEST = {
   outDir: 'out',
 };
 
+const packed: Promise<PackedEngine> = buildPackage(temporaryFolder());
+
 test('the packed engine installs, type-checks and runs outside, and carries no tests', async (context) => {
   const folder = temporaryFolder();
   const cwd = folder;
-  const { tarball, files } = await buildPackage(cwd);
+  const { tarball, files } = await packed;
   assert.deepEqual(
     files.filter((file) => /\.test|fixture|workloads|results|(?<!\.d)\.ts$/.test(file)),
     [],
@@ -206,3 +212,7 @@ async function installs(
     return false;
   }
 }
+
+const tarballOf = async (): Promise<string> => (await packed).tarball;
+claimHosts(tarballOf);
+claimWalk(tarballOf);

@@ -1,5 +1,5 @@
 /**
- * The simulator in every test run: 500 seeds of the unchanged engine, and the simulator's own
+ * The simulator in every test run: 300 seeds of the unchanged engine, and the simulator's own
  * promises. The test of the seeds names each one that fails: `./run.sh simulate --seed <seed>
  * --seeds 1` shrinks the run and prints its story.
  *
@@ -20,7 +20,7 @@ import {
   tellStory,
 } from './index.ts';
 
-const SEEDS = 500;
+const SEEDS = 300;
 
 describe('no rule is broken', () => {
   let tally = NOTHING;

@@ -12,10 +12,9 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { type AddressInfo, createServer } from 'node:net';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { before, describe, test, type TestContext } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { execa } from 'execa';
 import { temporaryFolder, until } from '#engine/testing';
-import { buildPackage } from './build-package.ts';
 
 const MODULES = path.resolve(import.meta.dirname, '../../../node_modules');
 const OLDEST = 'node@22.13.0';
@@ -64,28 +63,24 @@ for (const row of process.env.WATCH === 'no' ? [] : rows) {
 await percolator.close();
 console.log('seen', rows.join());`;
 
-const packages = temporaryFolder();
-let tarball = '';
-before(async () => {
-  ({ tarball } = await buildPackage(packages));
-});
-
-describe('the packed program runs a database', () => {
-  test('on this Node', async (t) => {
-    await runDatabase(t, await install(process.execPath), refuseMistakes);
+/** @param tarballOf resolves to the path of the packed engine */
+export function claimHosts(tarballOf: () => Promise<string>): void {
+  test('the packed program runs a database on this Node', async (t) => {
+    const host = await install(await tarballOf(), process.execPath);
+    await runDatabase(t, host, refuseMistakes);
   });
 
-  test('on the oldest Node', async (t) => {
+  test('the packed program runs a database on the oldest Node', async (t) => {
     const folder = temporaryFolder();
     writeFileSync(path.join(folder, 'package.json'), '{ "private": true }');
     const words = ['install', '--no-audit', '--no-fund', '--prefer-offline', OLDEST];
     const { exitCode } = await execa('npm', words, { cwd: folder, reject: false });
     const node = path.join(folder, 'node_modules/.bin/node');
     if (exitCode !== 0 || !existsSync(node)) return t.skip(`npm brings no ${OLDEST}`);
-    await runDatabase(t, await install(node));
+    await runDatabase(t, await install(await tarballOf(), node));
     return undefined;
   });
-});
+}
 
 /** @param last is done before the last of its oracles ends */
 async function runDatabase(
@@ -126,20 +121,12 @@ async function runDatabase(
   const empty = await host.run(1, 'get', 'pages', 'a', 'nothing');
   assert.equal(empty.stderr, 'percolator get: the cell has no value.');
 
-  const states = async (): Promise<readonly unknown[]> => {
-    const status = JSON.parse((await host.run(0, 'status', '--json')).stdout) as ShownStatus;
-    return [
-      [status.workers, status.tables[0]?.waiting.count],
-      status.oracles.map(({ state }) => state),
-      status.lockServices.map(({ answers }) => answers),
-    ];
-  };
   const both = [
     [1, 0],
     ['leads', 'stands by'],
     [true, true],
   ];
-  await host.until(async () => isDeepStrictEqual(await states(), both));
+  await host.until(async () => isDeepStrictEqual(await statesOn(host), both));
 
   // The leader hands its lease over, and a lock service is killed: work goes on.
   locks.child.kill('SIGKILL');
@@ -151,9 +138,32 @@ async function runDatabase(
     [false, true],
   ];
   await second.says('"event":"leads"');
-  await host.until(async () => isDeepStrictEqual(await states(), one));
+  await host.until(async () => isDeepStrictEqual(await statesOn(host), one));
 
-  // Runs in flight end before their worker does.
+  await drain(host, worker);
+  assert.equal(await collector.end('SIGINT'), 0);
+  await cutOff(t, host);
+  const late = await host.run(1, 'wait', '--timeout-seconds', '0');
+  assert.match(
+    late.stderr,
+    /^percolator wait: not idle after 0 seconds: \d notifications wait in table pages\.$/,
+  );
+  assert.match((await host.run(0, 'fsck')).stdout, /^Audited 1 table, /);
+  await last(host);
+  assert.equal(await second.end('SIGTERM'), 0);
+}
+
+async function statesOn(host: Host): Promise<readonly unknown[]> {
+  const status = JSON.parse((await host.run(0, 'status', '--json')).stdout) as ShownStatus;
+  return [
+    [status.workers, status.tables[0]?.waiting.count],
+    status.oracles.map(({ state }) => state),
+    status.lockServices.map(({ answers }) => answers),
+  ];
+}
+
+/** Runs in flight end before their worker does. */
+async function drain(host: Host, worker: Started): Promise<void> {
   const held = ['held', 'held-too'];
   await host.unwatchedClient(...held);
   await host.until(async () => held.every((row) => host.has(`began-${row}`)));
@@ -167,9 +177,10 @@ async function runDatabase(
     assert.equal(Number(stdout), `secret of ${row}`.length);
   }
   worker.isSilentAbout('secret', 'held', 'cannot take');
-  assert.equal(await collector.end('SIGINT'), 0);
+}
 
-  // One that hangs is cut off.
+/** A run that hangs is cut off. */
+async function cutOff(t: TestContext, host: Host): Promise<void> {
   const stuck = host.start(t, 'worker', '--observers', 'observers.mjs', '--drain-seconds', '1');
   await stuck.says('works');
   await host.unwatchedClient('stuck', 'bad');
@@ -182,14 +193,6 @@ async function runDatabase(
     (await host.run(0, 'parked', 'pages', 'bad', '--replay')).stdout,
     '1 cell is dirty again.',
   );
-  const late = await host.run(1, 'wait', '--timeout-seconds', '0');
-  assert.match(
-    late.stderr,
-    /^percolator wait: not idle after 0 seconds: \d notifications wait in table pages\.$/,
-  );
-  assert.match((await host.run(0, 'fsck')).stdout, /^Audited 1 table, /);
-  await last(host);
-  assert.equal(await second.end('SIGTERM'), 0);
 }
 
 interface ShownStatus {
@@ -355,7 +358,7 @@ interface Text {
   readonly stderr: string;
 }
 
-async function install(node: string): Promise<Host> {
+async function install(tarball: string, node: string): Promise<Host> {
   const folder = temporaryFolder();
   const installed = path.join(folder, 'node_modules/percolator-engine');
   mkdirSync(installed, { recursive: true });

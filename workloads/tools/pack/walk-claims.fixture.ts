@@ -12,7 +12,6 @@ import { execa, execaNode } from 'execa';
 import { whyNoHBase } from '#engine';
 import { temporaryFolder } from '#engine/testing';
 import { whyNoHosts } from '../../harness/hosts/inside.ts';
-import { buildPackage } from './build-package.ts';
 import { stepsOf } from './hosts-page.fixture.ts';
 import type { Walked } from './walk.fixture.ts';
 
@@ -24,7 +23,12 @@ const NO_REGISTRY = /ENOTFOUND|ECONNREFUSED|ETIMEDOUT|EAI_AGAIN|ENOTCACHED|ERR_S
 const page = readFileSync(PAGE, 'utf8');
 const skip = (await whyNoHosts()) ?? (await whyNoHBase(env)) ?? false;
 
-describe('docs/hosts.md', { skip }, () => {
+/** @param tarballOf resolves to the path of the packed engine */
+export function claimWalk(tarballOf: () => Promise<string>): void {
+  describe('docs/hosts.md', { skip }, () => claimPage(tarballOf));
+}
+
+function claimPage(tarballOf: () => Promise<string>): void {
   const folder = temporaryFolder();
   const cache = path.join(folder, 'cache');
   let tarball = '';
@@ -32,7 +36,7 @@ describe('docs/hosts.md', { skip }, () => {
   let without: string | undefined;
 
   before(async () => {
-    ({ tarball } = await buildPackage(folder));
+    tarball = await tarballOf();
     without = await fillCache();
   });
 
@@ -97,7 +101,7 @@ describe('docs/hosts.md', { skip }, () => {
       env: { ...offline, ...quiet, PATH },
     });
   }
-});
+}
 
 interface ShownStatus {
   readonly oracles: readonly { readonly state: string }[];

@@ -23,7 +23,13 @@ describe('findings', () => {
     const names = [...files.tables, ...files.figures, files.page].map((file) =>
       path.relative(folder, file),
     );
-    assert.deepEqual(names, ['figure-8.csv', 'relative.png', 'relative-dark.png', 'report.html']);
+    assert.deepEqual(names, [
+      'figure-8.csv',
+      'relative.png',
+      'relative.svg',
+      'relative-dark.png',
+      'report.html',
+    ]);
     assert.equal(
       readFileSync(files.tables[0] ?? '', 'utf8'),
       'store,raw/s,relative\nembedded,1234.5,0.5\n"emulator, ""official""",,0.25\n',

@@ -30,6 +30,7 @@ export type { Column, FindingsParts, SeriesOf, Subject } from './columns-and-ser
 export { recordRun, type Recording } from './run-in-progress.ts';
 export { type Html, html } from './page/html.ts';
 export { pageColors } from './page/html-page.ts';
+export { spansBetween } from './charts/shown-charts.ts';
 export { buildAll, refreshAll } from './all/all-page.ts';
 export { claimsOf, medianMs, numberIn } from './all/claims.ts';
 export { BATCH_RUN, figure7Findings, SUBJECT as FIGURE_7 } from './figure-7/findings.ts';

@@ -137,6 +137,7 @@ const axis: Shape<record.ResultAxis> = object<record.ResultAxis>({
   title: aString,
   scale: oneOf('linear', 'logarithmic'),
   ticks: list(object<record.ResultAxis['ticks'][number]>({ at: aNumber, label: aString })),
+  max: addedLater(aNumber),
 });
 
 const marks: Shape<readonly record.ResultMark[]> = list(
@@ -156,6 +157,7 @@ const series: Shape<record.ResultSeries> = object<record.ResultSeries>({
   isLine: aBoolean,
   sameAs: addedLater(aString),
   isUnbounded: addedLater(aBoolean),
+  isOff: addedLater(aBoolean),
   points: marks,
   fit: addedLater(marks),
 });
@@ -199,6 +201,10 @@ const findings: Shape<record.Findings> = object<record.Findings>({
       x: axis,
       y: axis,
       series: list(series),
+      spans: addedLater(
+        list(object<record.ResultSpan>({ from: aNumber, to: nullable(aNumber), label: aString })),
+      ),
+      gap: addedLater(object<{ upper: string; lower: string }>({ upper: aString, lower: aString })),
     }),
   ),
 });

@@ -21,7 +21,7 @@ describe('a report', () => {
     const folder = temporaryFolder();
     const made = createSampleRun(folder).finish();
     const files = [...made.tables, ...made.figures, made.page];
-    assert.equal(files.length, 9 + 6 + 1);
+    assert.equal(files.length, 9 + 5 + 5 + 1 + 1); // Tables, pictures twice, a dark one, the page.
     const before = files.map((file) => readFileSync(file));
     buildReport(folder);
     for (const [index, file] of files.entries()) {
@@ -117,7 +117,7 @@ describe('a report', () => {
     assert.equal(formatJudged(Number.NaN, 1, isMet), 'NaN');
   });
 
-  test('names its limitations first', () => {
+  test('names its limitations right after its main chart, before all else that was found', () => {
     const folder = temporaryFolder();
     const run = createSampleRun(folder);
     const words = limitations({ ...run.record, label: 'exploratory' }).join('\n');
@@ -126,7 +126,9 @@ describe('a report', () => {
     }
     const page = readFileSync(run.finish().page, 'utf8');
     const at = page.indexOf('<h2>Limitations</h2>');
-    assert.ok(at >= 0 && at < page.indexOf('<canvas'));
+    const [main = -1, second = -1] = Array.from(page.matchAll(/<canvas/g), ({ index }) => index);
+    assert.ok(main >= 0 && main < at && at < second);
+    assert.ok(at < page.indexOf('id="table-targets"'));
   });
 
   test('of a simulation with one seed says that other seeds may differ, and is not exploratory', () => {

@@ -9,9 +9,10 @@ import path from 'node:path';
 import { stringify } from 'csv-stringify/sync';
 import { sum } from 'simple-statistics';
 import type { Chart } from './charts/chart.ts';
-import { drawPng } from './charts/draw-png.ts';
+import { drawPng, drawSvg } from './charts/draw-png.ts';
 import { findingsChart, tableOf } from './charts/findings-chart.ts';
 import { formatCount } from './charts/format.ts';
+import { shownCharts } from './charts/shown-charts.ts';
 import { html } from './page/html.ts';
 import type { PageContent } from './page/live-script.ts';
 import { chartsOf, ended, type RunContent, runBody, runPage } from './page/run-page.ts';
@@ -81,6 +82,7 @@ export function reportOf(folder: string): Report {
     page: [PAGE_FILE, runPage(record, content, { isIndexed: isMeasuredHere(folder) })],
     drawFigures: () => [
       ...content.charts.map(({ chart }) => pictureOf(chart, record, '')),
+      ...content.charts.map(({ chart }) => vectorsOf(chart, record)),
       // The first one is the figure itself; a page such as the README shows it dark, too.
       ...content.charts.slice(0, 1).map(({ chart }) => pictureOf(chart, record, '-dark')),
     ],
@@ -103,6 +105,10 @@ export function liveContent(record: RunRecord): PageContent {
 
 function pictureOf(chart: Chart, record: RunRecord, look: '' | '-dark'): NamedContent {
   return [`${chart.name}${look}.png`, drawPng(chart, subtitle(record), look === '-dark')];
+}
+
+function vectorsOf(chart: Chart, record: RunRecord): NamedContent {
+  return [`${chart.name}.svg`, drawSvg(chart, subtitle(record))];
 }
 
 function tableFile({ name, columns, rows }: ResultTable): NamedContent {
@@ -146,7 +152,8 @@ function storeWords({ name }: RunRecord['store']): string {
 /* The page content and the files of an experiment whose record has its tables and charts. */
 
 export function findingsContent(findings: Findings, state: RunRecord['state']): RunContent {
-  const { kicker, title, headline, tables, charts } = findings;
+  const { kicker, title, headline, tables } = findings;
+  const charts = shownCharts(findings);
   const withFiles = tables.map(withFile);
   const ofChart = (chart: string) => withFiles.find(({ name }) => belongs(name, chart));
   return {
@@ -157,9 +164,13 @@ export function findingsContent(findings: Findings, state: RunRecord['state']): 
     charts: charts.map((chart) => ({
       chart: findingsChart(chart),
       table: ofChart(chart.name) ?? tableOf(chart),
+      svg: `${chart.name}.svg`,
     })),
     tables: withFiles.filter(({ name }) => !charts.some((chart) => belongs(name, chart.name))),
-    files: [...withFiles.map(({ file }) => file), ...charts.map((chart) => `${chart.name}.png`)],
+    files: [
+      ...withFiles.map(({ file }) => file),
+      ...charts.flatMap(({ name }) => [`${name}.png`, `${name}.svg`]),
+    ],
   };
 }
 

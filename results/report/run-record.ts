@@ -223,6 +223,17 @@ export interface ResultChart {
   readonly x: ResultAxis;
   readonly y: ResultAxis;
   readonly series: readonly ResultSeries[];
+  /** Spans of the horizontal axis with names; missing in older records, as is the next field. */
+  readonly spans?: readonly ResultSpan[] | null;
+  /** Two series, by name, between which the distance is what the chart shows. */
+  readonly gap?: { readonly upper: string; readonly lower: string } | null;
+}
+
+export interface ResultSpan {
+  readonly from: number;
+  /** Null: to the end of the axis. */
+  readonly to: number | null;
+  readonly label: string;
 }
 
 export interface ResultAxis {
@@ -233,6 +244,8 @@ export interface ResultAxis {
    * axis.
    */
   readonly ticks: readonly { readonly at: number; readonly label: string }[];
+  /** Where the axis ends although there are higher values; missing in older records. */
+  readonly max?: number | null;
 }
 
 export interface ResultSeries {
@@ -247,6 +260,8 @@ export interface ResultSeries {
   readonly sameAs?: string | null;
   /** The values have no bound: the marks are arrows at the upper edge, and `y` says nothing. */
   readonly isUnbounded?: boolean | null;
+  /** It is drawn only if the reader asks for it. */
+  readonly isOff?: boolean | null;
   readonly points: readonly ResultMark[];
   /** The line that was fitted through the points, with its confidence band. */
   readonly fit?: readonly ResultMark[] | null;

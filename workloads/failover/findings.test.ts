@@ -177,11 +177,18 @@ test('the headline calls one killed server "it", and several "them"', () => {
   assert.match(findingsOf(run(two)).headline, / were killed .* The master found them dead after /);
 });
 
-test('an axis of 5,007 seconds has from four to nine numbers, so that they can be read', () => {
-  const plan = { ...run().plan, after: 5_000 };
-  const { ticks = [] } = findingsOf(run({ plan })).charts[0]?.x ?? {};
-  const numbers = ticks.filter(({ label }) => /^\d+$/.test(label));
-  assert.ok(numbers.length >= 4 && numbers.length <= 9, `${numbers.length}`);
+test('the rate is shown up to 1.5 times what is offered, between events with names', () => {
+  const { y, spans } = findingsOf(run()).charts[0] ?? {};
+  assert.equal(y?.max, 1.5 * run().perSecond);
+  const names = spans?.map(({ label }) => label);
+  assert.deepEqual(names, [
+    'before',
+    'killed',
+    'found dead',
+    'reassigned',
+    'started again',
+    'back',
+  ]);
 });
 
 test('a transaction that stays unknown misses a target', () => {

@@ -16,6 +16,7 @@ import {
   rowName,
   series,
   SHARED,
+  spansBetween,
   statedPercentileMs,
   type Target,
 } from '#results';
@@ -424,17 +425,12 @@ function latencyMs({ latencies }: Second, percent: number): number | null {
   return latencies.totalCount === 0 ? null : percentileMs(latencies, percent);
 }
 
-/** The possible distances between two numbers on the axis of time. */
-const STEPS_SECONDS = [5, 10, 20, 30, 60, 120, 300, 600, 1_200, 3_600, 10_800, 36_000];
 const PAPERS_CURVE =
   'In figure 10 of the paper the rate falls at once, recovers as other servers load the tablets, and returns to its ' +
   'old level when the killed ones are back. ';
 
-/** Letters, because words would overlap. */
-function lettersOf({
-  plan,
-  marks,
-}: FailoverResult): readonly (readonly [string, string, number])[] {
+/** What happened, in its order; what did not happen is left out. */
+function eventsOf({ plan, marks }: FailoverResult) {
   const { killed, detected, reassigned, started, returned } = marks;
   const [failed, again] = plan.cut
     ? ['cut off', 'connected again']
@@ -442,40 +438,29 @@ function lettersOf({
       ? ['stopped', 'went on']
       : ['killed', 'started again'];
   const all = [
-    ['F', failed, killed],
-    ['D', 'found dead', detected],
-    ['R', 'reassigned', reassigned],
-    ['S', again, started],
-    ['B', 'back', returned],
+    [failed, killed],
+    ['found dead', detected],
+    ['reassigned', reassigned],
+    [again, started],
+    ['back', returned],
   ] as const;
-  return all.flatMap(([letter, name, at]) =>
-    at === undefined ? [] : [[letter, name, at] as const],
-  );
+  return all.flatMap(([label, at]) => (at === undefined ? [] : [{ label, at }]));
 }
 
-/** The letters, and numbers of seconds where they do not overlap a letter. */
-function axisOfMarks(result: FailoverResult): ResultChart['x'] {
-  const { before, down, after } = result.plan;
-  const total = before + down + after;
-  const letters = lettersOf(result).map(([label, , at]) => ({ at, label }));
-  const step = STEPS_SECONDS.find((one) => total / one <= 8) ?? 36_000;
-  const seconds = Array.from({ length: Math.floor(total / step) + 1 }, (_, i) => i * step);
-  const isFree = (at: number): boolean =>
-    letters.every((letter) => Math.abs(letter.at - at) > total / 30);
-  const ticks = seconds.filter(isFree).map((at) => ({ at, label: String(at) }));
-  return {
-    title: 'Seconds since the measurement began',
-    scale: 'linear',
-    ticks: [...ticks, ...letters],
-  };
+const SECONDS = {
+  title: 'Seconds since the measurement began',
+  scale: 'linear',
+  ticks: [],
+} as const;
+
+function eventsInWords(result: FailoverResult): string {
+  return `${eventsOf(result)
+    .map(({ label, at }) => `${label} at ${at.toFixed(0)} s`)
+    .join(', ')}.`;
 }
 
-function marksInWords(result: FailoverResult): string {
-  const all = lettersOf(result).map(
-    ([letter, name, at]) => `${letter}: ${name} at ${at.toFixed(0)} s`,
-  );
-  return `${all.join(', ')}.`;
-}
+/** The axis of rates ends at this share of the rate that is offered, or the dip would be flat. */
+const SHOWN_OF_RATE = 1.5;
 
 function rateChart(result: FailoverResult, seconds: readonly Second[]): ResultChart {
   const pointsOf = (of: 'arrived' | 'completed'): ResultChart['series'][number]['points'] =>
@@ -483,9 +468,15 @@ function rateChart(result: FailoverResult, seconds: readonly Second[]): ResultCh
   return {
     name: 'failure',
     title: `${capital(manyOf(result))} a second: ${describeVictims(result.plan)} ${result.plan.cut ? 'cut off' : result.plan.pause ? 'stopped' : 'killed'}`,
-    caption: `${isOfServers(result) ? PAPERS_CURVE : ''}Here ${marksInWords(result)}`,
-    x: axisOfMarks(result),
-    y: { title: `${capital(manyOf(result))} per second`, scale: 'linear', ticks: [] },
+    caption: `${isOfServers(result) ? PAPERS_CURVE : ''}Here ${eventsInWords(result)}`,
+    x: SECONDS,
+    spans: spansBetween(eventsOf(result)),
+    y: {
+      title: `${capital(manyOf(result))} per second`,
+      scale: 'linear',
+      ticks: [],
+      max: SHOWN_OF_RATE * result.perSecond,
+    },
     series: [
       { name: 'completed', look: 'percolator', isLine: true, points: pointsOf('completed') },
       { name: 'arrived', look: 'other', isLine: true, points: pointsOf('arrived') },
@@ -498,8 +489,9 @@ function latencyChart(result: FailoverResult, seconds: readonly Second[]): Resul
   return {
     name: 'seconds-latency',
     title: `Latency by the second in which ${manyOf(result)} were due`,
-    caption: `Latency of ${all.totalCount} ${manyOf(result)}, from when they were due ${WORDS[result.plan.workload].completed}. ${marksInWords(result)}`,
-    x: axisOfMarks(result),
+    caption: `Latency of ${all.totalCount} ${manyOf(result)}, from when they were due ${WORDS[result.plan.workload].completed}. ${eventsInWords(result)}`,
+    x: SECONDS,
+    spans: spansBetween(eventsOf(result)),
     y: { title: 'Milliseconds', scale: 'logarithmic', ticks: [] },
     series: series(
       seconds,

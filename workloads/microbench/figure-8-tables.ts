@@ -280,7 +280,7 @@ export function figure8Chart(results: readonly MeasuredStore[]): ResultChart {
   return {
     name: 'figure-8',
     title: 'Throughput of Percolator relative to the raw store',
-    caption: `Marks are means of all rounds${barsOf(measured)}; hollow is the paper.`,
+    caption: `Bars are means of all rounds${barsOf(measured)}; grey is the paper.`,
     x: {
       title: 'Operation',
       scale: 'linear',

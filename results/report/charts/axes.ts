@@ -24,7 +24,7 @@ export function chartScale(axis: ChartAxis, range: AxisRange, theme: Theme): obj
     type: axis.scale,
     min: range.min,
     // A linear axis may end at the round number above.
-    ...(axis.scale === 'linear' && axis.hasWords !== true
+    ...(axis.scale === 'linear' && axis.hasWords !== true && axis.max === undefined
       ? { suggestedMax: range.max }
       : { max: range.max }),
     title: {
@@ -41,6 +41,7 @@ export function chartScale(axis: ChartAxis, range: AxisRange, theme: Theme): obj
     border: { color: theme.muted },
     grid: { color: theme.grid },
     ticks: {
+      includeBounds: axis.max === undefined,
       color: theme.muted,
       font: { family: theme.font, size: 12 },
       autoSkip: axis.scale === 'linear' && axis.hasWords !== true,
@@ -82,7 +83,9 @@ export function axisRange(axis: ChartAxis, values: readonly number[], above: num
     return { min: Math.min(...places, low) - 0.5, max: Math.max(...places, high) + 0.5 };
   }
   if (values.length === 0) return { min: 0.1, max: 1 };
-  if (axis.scale === 'linear') return { min: Math.min(0, low), max: high * 1.1 || 1 };
+  if (axis.scale === 'linear') {
+    return { min: Math.min(0, low), max: axis.max ?? (high * 1.1 || 1) };
+  }
   const margin = Math.max(1.5, (high / low) ** 0.06);
   return { min: low / margin, max: high * margin * above };
 }

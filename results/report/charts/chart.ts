@@ -15,6 +15,16 @@ export interface Chart {
   readonly series: readonly ChartSeries[];
   /** Spans of the horizontal axis with a name, and moments, whose `from` is `to`. */
   readonly spans?: readonly ChartSpan[];
+  /** The space between two series, and how far apart they are. */
+  readonly gap?: ChartGap;
+}
+
+export interface ChartGap {
+  readonly upper: string;
+  readonly lower: string;
+  readonly edges: readonly { readonly x: number; readonly low: number; readonly high: number }[];
+  /** At the first of the edges: "380 times". */
+  readonly label: string;
 }
 
 export interface ChartSpan {
@@ -33,6 +43,8 @@ export interface ChartAxis {
   readonly isWhole?: boolean;
   /** Whether the labels are words, one for each place of the axis: "reads", "writes". */
   readonly hasWords?: boolean;
+  /** Where it ends although there are higher values, which are named at the edge. */
+  readonly max?: number;
 }
 
 export interface ChartSeries {
@@ -46,6 +58,10 @@ export interface ChartSeries {
   readonly markEvery?: number;
   /** Saturated: the marks are arrows at the upper edge, whatever their height. */
   readonly isOnEdge?: boolean;
+  /** It is drawn only if the reader asks for it. */
+  readonly isOff?: boolean;
+  /** Bars of this width, in units of the horizontal axis, take the place of marks. */
+  readonly barWidth?: number;
   readonly marks: readonly ChartMark[];
   /** A fitted line with its confidence band. */
   readonly band?: readonly { readonly x: number; readonly y: number; low: number; high: number }[];

@@ -3,14 +3,24 @@
  * Runs in Node and in the page.
  */
 import type { Chart as ChartJs, Plugin } from 'chart.js';
-import type { Chart, ChartMark, ChartSeries, ChartSpan } from './chart.ts';
+import {
+  drawBarLabel,
+  drawBars,
+  drawGap,
+  drawGapLabel,
+  drawPeaks,
+  drawSpanNames,
+  drawSpans,
+} from './backdrops.ts';
+import type { Chart, ChartMark, ChartSeries } from './chart.ts';
+import { type Box, drawHaloedText, type Ink, pixelOf, tracePath } from './drawing.ts';
 import { seriesColor, type Theme } from './theme.ts';
 
 /** Below this width, in pixels, texts would overlap the curves; legend and tooltips remain. */
 export const LABELS_MIN_WIDTH = 560;
 
 export function decorations(
-  { series, spans = [] }: Pick<Chart, 'series' | 'spans'>,
+  { series, spans = [], gap, y }: Pick<Chart, 'series' | 'spans' | 'gap' | 'y'>,
   theme: Theme,
 ): Plugin {
   const each = (chart: ChartJs, draw: (one: ChartSeries, color: string) => void): void => {
@@ -29,12 +39,18 @@ export function decorations(
     },
     beforeDatasetsDraw: (chart) => {
       drawSpans(chart, spans, theme);
+      if (gap !== undefined) drawGap(chart, gap, theme);
+      each(chart, (one, color) => drawBars(chart, one, color));
       each(chart, (one, color) => {
         drawBand(chart, one.band ?? [], color);
-        for (const mark of one.marks) drawInterval(chart, mark, color);
+        const ink = one.barWidth === undefined ? color : theme.text;
+        for (const mark of one.marks) drawInterval(chart, mark, ink);
       });
     },
     afterDatasetsDraw: (chart) => {
+      drawSpanNames(chart, spans, theme);
+      if (gap !== undefined) drawGapLabel(chart, gap, theme);
+      if (y.max !== undefined) each(chart, (one, color) => drawPeaks(chart, one, { color, theme }));
       if (chart.width < LABELS_MIN_WIDTH) return;
       const taken: Box[] = [];
       each(chart, (one, color) => {
@@ -42,71 +58,6 @@ export function decorations(
       });
     },
   };
-}
-
-/**
- * Spans alternate in a light shade, and each has its name at its top, as much of it as fits.
- * Moments are vertical lines; their names are below those of the spans, in three rows.
- */
-export function drawSpans(chart: ChartJs, spans: readonly ChartSpan[], theme: Theme): void {
-  const { ctx, chartArea: area } = chart;
-  const ends = [0, 0, 0];
-  ctx.save();
-  ctx.font = `11px ${theme.font}`;
-  ctx.textBaseline = 'top';
-  for (const [i, { from, to, label }] of spans.entries()) {
-    const left = Math.max(area.left, pixelOf(chart, 'x', from));
-    const right = to === null ? area.right : Math.min(area.right, pixelOf(chart, 'x', to));
-    if (left > area.right || right < area.left) continue;
-    const isMoment = from === to;
-    ctx.fillStyle = `${theme.muted}${isMoment ? 'cc' : i % 2 === 0 ? '1c' : '0a'}`;
-    ctx.fillRect(left, area.top, isMoment ? 1.5 : right - left, area.bottom - area.top);
-    ctx.fillStyle = theme.muted;
-    if (!isMoment) {
-      ctx.fillText(cutText(chart, label, right - left - 8), left + 4, area.top + 3);
-      continue;
-    }
-    const width = ctx.measureText(label).width;
-    const x = Math.min(left + 5, area.right - width);
-    const row = ends.findIndex((end) => x >= end);
-    if (row < 0) continue;
-    ends[row] = x + width + 8;
-    ctx.fillStyle = theme.text;
-    ctx.fillText(label, x, area.top + 17 + 14 * row);
-  }
-  ctx.restore();
-}
-
-/** As much of a text as fits; nothing if that would be only a few letters. */
-export function cutText({ ctx }: ChartJs, text: string, width: number): string {
-  if (ctx.measureText(text).width <= width) return text;
-  for (let length = text.length - 1; length >= 5; length--) {
-    const cut = `${text.slice(0, length).trimEnd()}...`;
-    if (ctx.measureText(cut).width <= width) return cut;
-  }
-  return '';
-}
-
-export interface Ink {
-  readonly color: string;
-  readonly theme: Theme;
-}
-
-export interface Box {
-  readonly left: number;
-  readonly right: number;
-  readonly top: number;
-  readonly bottom: number;
-}
-
-export function pixelOf(chart: ChartJs, axis: 'x' | 'y', value: number): number {
-  return chart.scales[axis]?.getPixelForValue(value) ?? 0;
-}
-
-/** A path through points, in the coordinates of the data. */
-export function tracePath(chart: ChartJs, points: readonly (readonly [number, number])[]): void {
-  chart.ctx.beginPath();
-  for (const [x, y] of points) chart.ctx.lineTo(pixelOf(chart, 'x', x), pixelOf(chart, 'y', y));
 }
 
 export function drawBand(
@@ -162,6 +113,7 @@ export function drawLabel(
 ): void {
   const { label: lines } = mark;
   if (lines === undefined) return;
+  if (series.barWidth !== undefined) return drawBarLabel(chart, mark, { color, theme });
   const { ctx, chartArea: area } = chart;
   const width = 7 * Math.max(...lines.map((line) => line.length));
   const x = pixelOf(chart, 'x', mark.x);
@@ -193,24 +145,4 @@ export function belowAll(taken: readonly Box[], box: Box): Box {
   if (touched === undefined) return box;
   const down = touched.bottom - box.top;
   return belowAll(taken, { ...box, top: box.top + down, bottom: box.bottom + down });
-}
-
-/**
- * Text with an outline in the background's colour, so that a curve below does not strike it out.
- */
-export function drawHaloedText(
-  chart: ChartJs,
-  text: string,
-  { color, theme, align }: Ink & { readonly align: 'left' | 'right' },
-): void {
-  const { ctx } = chart;
-  ctx.font = `12px ${theme.font}`;
-  ctx.textAlign = align;
-  ctx.textBaseline = 'middle';
-  ctx.lineJoin = 'round';
-  ctx.lineWidth = 4;
-  ctx.strokeStyle = theme.background;
-  ctx.strokeText(text, 0, 0);
-  ctx.fillStyle = color;
-  ctx.fillText(text, 0, 0);
 }

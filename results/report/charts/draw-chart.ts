@@ -5,8 +5,8 @@
  */
 import type { ChartConfiguration, ChartDataset, LegendItem } from 'chart.js';
 import { decorations } from './decorations.ts';
-import { axisRange, chartScale, type AxisRange } from './axes.ts';
-import type { Chart, ChartMark, ChartSeries } from './chart.ts';
+import { axisRange, chartScale, extremes, type AxisRange } from './axes.ts';
+import type { Chart, ChartAxis, ChartMark, ChartSeries } from './chart.ts';
 import { seriesColor, type Theme } from './theme.ts';
 
 export type DrawnMark = Omit<ChartMark, 'y'> & { readonly y: number };
@@ -18,7 +18,8 @@ export function chartConfiguration(
   isHidden: (name: string) => boolean,
 ): ChartJsConfiguration {
   const visible = chart.series.filter(({ name }) => !isHidden(name));
-  const x = axisRange(chart.x, [...visible.flatMap(seriesXs), ...spanXs(chart)], 1);
+  const xs = [...visible.flatMap(seriesXs), ...spanXs(chart)];
+  const x = axisRange(endedAxis(chart, xs), xs, 1);
   const isAnyOnEdge = visible.some((series) => series.isOnEdge === true);
   const y = axisRange(chart.y, visible.flatMap(seriesYs), isAnyOnEdge ? 4 : 1);
   return {
@@ -32,6 +33,11 @@ export function chartConfiguration(
     options: chartOptions(chart, { x, y }, theme),
     plugins: [decorations(chart, theme)],
   };
+}
+
+/** An axis of spans ends with the last one. */
+export function endedAxis({ x, spans }: Chart, xs: readonly number[]): ChartAxis {
+  return spans === undefined || xs.length === 0 ? x : { ...x, max: extremes(xs)[1] };
 }
 
 /** The charts of a timeline have the same spans, and so the same axis. */
@@ -57,7 +63,10 @@ export function seriesDataset(
   const color = seriesColor(series.color, theme);
   const every = series.markEvery ?? 1;
   const isOnEdge = series.isOnEdge === true;
+  const hasEnd = seriesYs(series).some((value) => value > y.max);
   const radius = isOnEdge ? 8 : 5;
+  const isDrawn = (i: number): boolean =>
+    every > 0 && i % every === 0 && series.barWidth === undefined;
   return {
     label: series.name,
     // NaN interrupts a line.
@@ -68,10 +77,11 @@ export function seriesDataset(
     borderWidth: 2,
     borderDash: lineDash(series),
     pointStyle: isOnEdge ? 'triangle' : series.marker,
-    pointRadius: ({ dataIndex }) => (every > 0 && dataIndex % every === 0 ? radius : 0),
+    pointRadius: ({ dataIndex }) => (isDrawn(dataIndex) ? radius : 0),
     pointBorderWidth: 2,
     pointHoverRadius: radius + 2,
-    clip: isOnEdge ? false : 8,
+    // Marks at an edge are whole, but what goes on above an axis that ends ends there, too.
+    clip: isOnEdge ? false : { left: 8, top: hasEnd ? 0 : 8, right: 8, bottom: 8 },
   };
 }
 
@@ -90,7 +100,10 @@ export function chartOptions(
     maintainAspectRatio: false,
     layout: { padding: { top: 12, right: 12, bottom: 4, left: 4 } },
     interaction: { mode: 'nearest', intersect: false, axis: 'xy' },
-    scales: { x: chartScale(chart.x, range.x, theme), y: chartScale(chart.y, range.y, theme) },
+    scales: {
+      x: chartScale(endedAxis(chart, [range.x.max]), range.x, theme),
+      y: chartScale(chart.y, range.y, theme),
+    },
     plugins: {
       // The page has a legend of its own, with switches.
       legend: { display: false },
@@ -118,7 +131,14 @@ export function legendItems(series: readonly ChartSeries[], theme: Theme): Legen
       lineWidth: 2,
       // With a mark, chart.js would dash its outline.
       lineDash: hasMarks ? [] : lineDash(one),
-      pointStyle: hasMarks ? (one.isOnEdge === true ? 'triangle' : one.marker) : 'line',
+      pointStyle:
+        one.barWidth !== undefined
+          ? 'rect'
+          : hasMarks
+            ? one.isOnEdge === true
+              ? 'triangle'
+              : one.marker
+            : 'line',
       datasetIndex: index,
     };
   });

@@ -1,4 +1,4 @@
-/** Draws a chart as a PNG without a browser: chart.js on a canvas from an npm package. */
+/** Draws a chart as a file without a browser: chart.js on a canvas from an npm package. */
 import { createRequire } from 'node:module';
 import type * as Canvas from '@napi-rs/canvas';
 import type * as ChartLibrary from 'chart.js';
@@ -18,24 +18,61 @@ const SIZE = { width: 1000, height: 600 };
  * @param dark for a page with a dark background
  */
 export function drawPng(chart: Chart, subtitle: string, dark = false): Buffer {
-  const { createCanvas, GlobalFonts } = require('@napi-rs/canvas') as typeof Canvas;
+  const { createCanvas } = require('@napi-rs/canvas') as typeof Canvas;
+  const canvas = createCanvas(SIZE.width, SIZE.height);
+  return draw(canvas, { chart, subtitle, dark, ratio: 2 }, () => canvas.toBuffer('image/png'));
+}
+
+/** The same as curves, for print and slides; its texts are curves, too, so it needs no font. */
+export function drawSvg(chart: Chart, subtitle: string): string {
+  const { createCanvas, SvgExportFlag } = require('@napi-rs/canvas') as typeof Canvas;
+  const canvas = createCanvas(SIZE.width, SIZE.height, SvgExportFlag.ConvertTextToPaths);
+  return draw(canvas, { chart, subtitle, dark: false, ratio: 1 }, () =>
+    shorter(String(canvas.getContent())),
+  );
+}
+
+/**
+ * A tenth of a pixel is finer than a reader sees; six digits would double the file. The canvas
+ * counts its names on from drawing to drawing; here the same chart is always the same file.
+ */
+function shorter(svg: string): string {
+  const names = [...new Set(svg.match(/\bcl_[0-9a-f]+/g))];
+  const named = svg.replaceAll(/\bcl_[0-9a-f]+/g, (name) => `clip-${names.indexOf(name)}`);
+  return named.replaceAll(/\d+\.\d{2,}/g, (number) => String(Number(Number(number).toFixed(1))));
+}
+
+interface Drawing {
+  readonly chart: Chart;
+  readonly subtitle: string;
+  readonly dark: boolean;
+  /** Pixels of the file for each pixel of the drawing. */
+  readonly ratio: number;
+}
+
+function draw<T>(
+  canvas: Canvas.Canvas | Canvas.SvgCanvas,
+  { chart, subtitle, dark, ratio }: Drawing,
+  result: () => T,
+): T {
+  const { GlobalFonts } = require('@napi-rs/canvas') as typeof Canvas;
   const { Chart: ChartJs, registerables } = require('chart.js') as typeof ChartLibrary;
   registerFonts(GlobalFonts);
   ChartJs.register(...registerables);
   const theme = chartTheme(dark);
-  const configuration = chartConfiguration(chart, theme, () => false);
-  const canvas = createCanvas(SIZE.width, SIZE.height);
+  const shown = { ...chart, series: chart.series.filter(({ isOff }) => isOff !== true) };
+  const configuration = chartConfiguration(shown, theme, () => false);
   const drawn = new ChartJs(canvas as unknown as HTMLCanvasElement, {
     ...configuration,
     options: {
       ...configuration.options,
       responsive: false,
-      devicePixelRatio: 2,
-      plugins: { ...configuration.options?.plugins, ...titles(chart, subtitle, theme) },
+      devicePixelRatio: ratio,
+      plugins: { ...configuration.options?.plugins, ...titles(shown, subtitle, theme) },
     },
   });
   try {
-    return canvas.toBuffer('image/png');
+    return result();
   } finally {
     drawn.destroy();
   }

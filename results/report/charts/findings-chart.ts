@@ -8,11 +8,16 @@ import type {
   ResultSeries,
   ResultTable,
 } from '../run-record.ts';
-import type { Chart, ChartAxis, ChartMark, ChartSeries, Marker } from './chart.ts';
-import { counted, formatDigits } from './format.ts';
+import type { Chart, ChartAxis, ChartGap, ChartMark, ChartSeries, Marker } from './chart.ts';
+import { counted, formatDigits, formatRatio } from './format.ts';
 
-export function findingsChart({ name, title, caption, x, y, series }: ResultChart): Chart {
+export function findingsChart(chart: ResultChart): Chart {
+  const { name, title, caption, x, y, series, spans } = chart;
+  const gap = gapOf(chart);
+  const barWidth = barWidthOf(chart);
   return {
+    ...(spans && { spans }),
+    ...(gap && { gap }),
     name,
     title,
     caption,
@@ -26,8 +31,58 @@ export function findingsChart({ name, title, caption, x, y, series }: ResultChar
         isUnbounded === true ? [] : points.map((point) => point.y),
       ),
     ),
-    series: series.map((one, i) => seriesOf(one, lookOf(series, i), x)),
+    series: series.map((one, i) => {
+      const drawn = seriesOf(one, lookOf(series, i), x);
+      return barWidth === undefined ? drawn : barsOf(drawn, barWidth, places(chart));
+    }),
   };
+}
+
+/** The places of a word's marks, from the word's own on: 1, 1.15 and 1.3. */
+function places({ series }: ResultChart): readonly number[] {
+  const all = series.flatMap(({ points }) => points.map(({ x }) => x));
+  return [...new Set(all)].toSorted((a, b) => a - b);
+}
+
+/** The middle of a word's bars is above the word. */
+function barsOf(
+  { marks, ...series }: ChartSeries,
+  barWidth: number,
+  xs: readonly number[],
+): ChartSeries {
+  const aside = Math.max(0, ...xs.map((x) => x - Math.round(x))) / 2;
+  return {
+    ...series,
+    barWidth,
+    marks: marks.map((mark) => Object.assign({}, mark, { x: mark.x - aside })),
+  };
+}
+
+/** Where both series have a value; how many times as large the upper one is at the first place. */
+function gapOf({ gap, series }: ResultChart): ChartGap | undefined {
+  if (!gap) return undefined;
+  const pointsOf = (named: string): ResultSeries['points'] =>
+    series.find(({ name }) => name === named)?.points ?? [];
+  const edges = pointsOf(gap.upper).flatMap(({ x, y: high }) => {
+    const low = pointsOf(gap.lower).find((point) => point.x === x)?.y;
+    return low === undefined || low <= 0 || low >= high ? [] : [{ x, low, high }];
+  });
+  const [first] = edges;
+  if (first === undefined) return undefined;
+  return { ...gap, edges, label: formatRatio(first.high / first.low) };
+}
+
+/** Undefined if the chart has marks: bars need places with words, and an axis that begins at 0. */
+function barWidthOf(chart: ResultChart): number | undefined {
+  const { x, y, series } = chart;
+  const isOfBars =
+    hasWords(x) &&
+    y.scale === 'linear' &&
+    series.every(({ isLine, isUnbounded, fit }) => !isLine && isUnbounded !== true && !fit);
+  if (!isOfBars) return undefined;
+  const sorted = places(chart);
+  const distances = sorted.slice(1).map((place, i) => place - (sorted[i] ?? 0));
+  return Math.min(0.6, 0.9 * Math.min(1, ...distances));
 }
 
 /** The numbers of a chart, for records that have no table of them. */
@@ -59,9 +114,10 @@ export function tableOf({ name, title, x, y, series }: ResultChart): ResultTable
 }
 
 /** Ticks of a linear axis are words, one for each place of the axis. */
-function axisOf({ title, scale, ticks }: ResultAxis, values: readonly number[]): ChartAxis {
+function axisOf({ title, scale, ticks, max }: ResultAxis, values: readonly number[]): ChartAxis {
   const isWhole = values.every(Number.isInteger);
-  return { title, scale, ticks, hasWords: hasWords({ ticks, scale }), isWhole };
+  const end = typeof max === 'number' ? { max } : {};
+  return { ...end, title, scale, ticks, hasWords: hasWords({ ticks, scale }), isWhole };
 }
 
 function hasWords({ scale, ticks }: Pick<ResultAxis, 'scale' | 'ticks'>): boolean {
@@ -103,6 +159,7 @@ function seriesOf(series: ResultSeries, look: Look, x: ResultAxis): ChartSeries 
     ...look,
     name: series.name,
     ...lineOf(series),
+    ...(series.isOff === true && { isOff: true }),
     ...(series.isUnbounded === true && { isOnEdge: true, isHollow: false }),
     marks: series.points.map((mark) => markOf(mark, series, x)),
     ...(band.length > 0 ? { band } : {}),
@@ -110,7 +167,7 @@ function seriesOf(series: ResultSeries, look: Look, x: ResultAxis): ChartSeries 
 }
 
 /** Most marks of a series whose numbers are next to them. */
-const LABELLED_MAX = 6;
+const LABELLED_MAX = 16;
 
 /**
  * A mark at a place with a word, which no line leads to, has its number next to it, unless it has a

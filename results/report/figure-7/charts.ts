@@ -39,6 +39,8 @@ export function figure7Charts(figure: Figure7): readonly ResultChart[] {
 
 const RATE_AXIS = 'Crawl rate, % of the repository per hour';
 
+const GAP = { upper: 'MapReduce, median', lower: 'Percolator, median' };
+
 function latencyChart(figure: Figure7): ResultChart {
   const ours = latencySeries(figure);
   return {
@@ -48,6 +50,7 @@ function latencyChart(figure: Figure7): ResultChart {
     x: { title: RATE_AXIS, scale: 'logarithmic', ticks: [] },
     y: { title: 'Seconds until clustered', scale: 'logarithmic', ticks: [] },
     series: [...ours, ...paperSeries(ours)],
+    gap: GAP,
   };
 }
 
@@ -200,6 +203,7 @@ function normalisedCharts(figure: Figure7): readonly ResultChart[] {
       },
       y: { title: 'Latency, in batch runs', scale: 'logarithmic', ticks: [] },
       series: [...ours, ...paperSeries(ours, PAPER.mapreduceProcessingSeconds)],
+      gap: GAP,
     },
   ];
 }
@@ -212,6 +216,7 @@ function captionOf(ours: readonly ResultSeries[]): string {
       ours.some(({ isUnbounded }) => isUnbounded),
       'An arrow at the upper edge marks a rate at which the system did not keep up: its backlog grows, and with it the latency, without bound.',
     ],
+    [true, 'The shade lies between the medians of the systems.'],
     [
       ours.some(({ points }) => points.some(({ low }) => low !== null)),
       'A bar reaches from the lowest to the highest median of the repeats.',
@@ -239,14 +244,14 @@ function distributionChart(points: readonly MeasuredPoint[]): ResultChart {
     name: 'distribution',
     title: 'The whole distribution of each point',
     caption:
-      'Repeats are merged before percentiles are taken. The lines of one crawl rate share a colour; those of MapReduce are dashed. Points of fewer than 100 documents have no line.',
+      'Repeats are merged before percentiles are taken. The lines of one crawl rate share a colour; those of MapReduce are dashed. Points of fewer than 100 documents have no line. The switches add the lines of further rates.',
     x: {
       title: 'Share of the documents clustered within that latency',
       scale: 'logarithmic',
       ticks: upper.map((one) => ({ at: place(one), label: `${one} %` })),
     },
     y: { title: 'Milliseconds until clustered', scale: 'logarithmic', ticks: [] },
-    series: paired(all),
+    series: paired(all, tellingDistributions(points)),
   };
 }
 
@@ -258,13 +263,40 @@ function lookOf({ system }: Point): ResultSeries['look'] {
   return system === 'percolator' ? 'percolator' : 'other';
 }
 
-/** Gives MapReduce's line at a rate the colour of Percolator's, if there is one. */
-function paired(all: readonly ResultSeries[]): readonly ResultSeries[] {
+/**
+ * Gives MapReduce's line at a rate the colour of Percolator's, if there is one. Of many lines, only
+ * those of the rates that `tell` are drawn until the reader asks for others.
+ */
+function paired(all: readonly ResultSeries[], tell: ReadonlySet<string>): readonly ResultSeries[] {
   const names = new Set(all.map(({ name }) => name));
+  const isOff = (name: string): boolean => all.length > LINES_MAX && !tell.has(name);
   return all.map((one) => {
     const ours = one.name.replace('MapReduce', 'Percolator');
-    return ours !== one.name && names.has(ours) ? { ...one, sameAs: ours } : one;
+    const drawn = isOff(one.name) ? { ...one, isOff: true } : one;
+    return ours !== one.name && names.has(ours) ? { ...drawn, sameAs: ours } : drawn;
   });
+}
+
+/** More lines than these are a tangle. */
+const LINES_MAX = 5;
+
+/** Both systems at the lowest rate, and at the highest one at which Percolator kept up. */
+function tellingDistributions(points: readonly Point[]): ReadonlySet<string> {
+  const kept = points.filter((point) => stateOf(point) === 'measured');
+  const ours = kept
+    .filter(({ system }) => system === 'percolator')
+    .map(({ ratePercentPerHour }) => ratePercentPerHour);
+  const rates = new Set([Math.min(...ours), Math.max(...ours)]);
+  return new Set(kept.filter((point) => rates.has(point.ratePercentPerHour)).map(nameOf));
+}
+
+/** Each system at its highest rate, and Percolator at the highest at which it kept up. */
+function tellingBacklogs(points: readonly Point[]): ReadonlySet<string> {
+  const highest = (of: readonly Point[]): readonly Point[] =>
+    of.toSorted((a, b) => b.ratePercentPerHour - a.ratePercentPerHour).slice(0, 1);
+  const bySystem = SYSTEMS.map((system) => points.filter((point) => point.system === system));
+  const kept = points.filter((one) => one.system === 'percolator' && stateOf(one) === 'measured');
+  return new Set([...bySystem, kept].flatMap(highest).map(nameOf));
 }
 
 function costChart(points: readonly Point[]): ResultChart {
@@ -301,9 +333,9 @@ function backlogChart(points: readonly MeasuredPoint[]): ResultChart {
     name: 'backlog',
     title: 'Documents waiting, over the time of a point',
     caption:
-      'Each line is the first repeat of a point. If it stays level, the system kept up in that repeat; if it climbs, the system has no latency to report. MapReduce\u2019s line falls when a run ends, and is level if its peaks are. The lines of one crawl rate share a colour; those of MapReduce are dashed.',
+      'Each line is the first repeat of a point. If it stays level, the system kept up in that repeat; if it climbs, the system has no latency to report. MapReduce\u2019s line falls when a run ends, and is level if its peaks are. The lines of one crawl rate share a colour; those of MapReduce are dashed. The switches add the lines of further rates.',
     x: { title: 'Seconds since the point began', scale: 'linear', ticks: [] },
     y: { title: 'Documents waiting', scale: 'linear', ticks: [] },
-    series: paired(all),
+    series: paired(all, tellingBacklogs(points)),
   };
 }

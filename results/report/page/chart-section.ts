@@ -10,6 +10,8 @@ export interface ChartWithTable {
   readonly chart: Chart;
   /** The numbers that are drawn. */
   readonly table: PageTable;
+  /** The file of its picture as curves, in the run's folder. */
+  readonly svg?: string;
 }
 
 /** @param size `tall` for the main chart of a page */
@@ -22,11 +24,10 @@ export function chartSection(one: ChartWithTable, size: 'tall' | '' = ''): Html 
 
 /** A chart without its title, below a heading of the caller; a timeline has no table. */
 export function chartWithSwitches(
-  { chart, table }: Pick<ChartWithTable, 'chart'> & Partial<ChartWithTable>,
+  { chart, table, svg }: Pick<ChartWithTable, 'chart'> & Partial<ChartWithTable>,
   size: 'tall' | '' = '',
 ): Html {
-  return html`${chart.caption === '' ? null : html`<p>${chart.caption}</p>`}
-    <fieldset class="switches">
+  return html`<fieldset class="switches">
       <legend>Series of the chart</legend>
       ${chart.series.map((series) => seriesSwitch(chart, series))}
     </fieldset>
@@ -37,17 +38,31 @@ export function chartWithSwitches(
         aria-label="${chart.title}${table === undefined ? '' : '. The table below has its numbers.'}"
       ></canvas>
     </div>
+    ${chart.caption === '' ? null : html`<p class="small">${chart.caption}</p>`}
     <noscript><p>The chart needs JavaScript; a table below does not.</p></noscript>
     <p class="small picture">
       Point at a mark for its numbers.
       <button type="button" data-chart="${chart.name}">Save as PNG</button>
+      ${fileLink(svg, 'SVG')} ${fileLink(table?.file, 'CSV')}
     </p>
     ${table === undefined ? null : foldedTable(table)}`;
 }
 
+/** To a file next to the page. */
+function fileLink(file: string | undefined, words: string): Html | null {
+  return file === undefined ? null : html`<a href="${file}">${words}</a>`;
+}
+
+const CHECKED = html`checked`;
+
 function seriesSwitch(chart: Chart, series: ChartSeries): Html {
   return html`<label>
-    <input type="checkbox" checked data-chart="${chart.name}" data-series="${series.name}" />
+    <input
+      type="checkbox"
+      ${series.isOff === true ? null : CHECKED}
+      data-chart="${chart.name}"
+      data-series="${series.name}"
+    />
     ${swatch(series)} ${series.name}
   </label>`;
 }
@@ -56,7 +71,12 @@ function seriesSwitch(chart: Chart, series: ChartSeries): Html {
 function swatch(series: ChartSeries): Html {
   const { color, isHollow, isOnEdge, markEvery, band } = series;
   const line = band === undefined ? series.line : 'solid';
-  const shape = isOnEdge === true ? SHAPES.triangle : SHAPES[series.marker];
+  const shape =
+    isOnEdge === true
+      ? SHAPES.triangle
+      : series.barWidth !== undefined
+        ? SHAPES.rect
+        : SHAPES[series.marker];
   const dash = { none: null, solid: '', dashed: '5 3', dotted: '1.5 3' }[line];
   return html`<svg
     class="swatch"

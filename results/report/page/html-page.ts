@@ -17,8 +17,10 @@ import { fontFiles } from '../charts/fonts.ts';
 import { chartTheme, type Theme } from '../charts/theme.ts';
 import { Html, html, inlineJson, inlineScript } from './html.ts';
 import * as axes from '../charts/axes.ts';
+import * as backdrops from '../charts/backdrops.ts';
 import * as decorations from '../charts/decorations.ts';
 import * as drawChart from '../charts/draw-chart.ts';
+import * as drawing from '../charts/drawing.ts';
 import * as format from '../charts/format.ts';
 import * as theme from '../charts/theme.ts';
 import * as timelineCharts from '../charts/timeline-charts.ts';
@@ -116,8 +118,8 @@ export interface PageHeader {
   readonly title: string;
   /** The main finding in a sentence or two. */
   readonly headline: string;
-  readonly chips: readonly string[];
-  readonly links: readonly PageLink[];
+  readonly chips?: readonly string[];
+  readonly links?: readonly PageLink[];
 }
 
 export interface PageLink {
@@ -134,7 +136,8 @@ export function pageHeader({ kicker, title, headline, chips, links }: PageHeader
     <p class="kicker">${kicker}</p>
     <h1>${title}</h1>
     <p class="headline">${headline}</p>
-    ${chipList(chips)} ${linksTo(links, 'This page')}
+    ${chips === undefined ? null : chipList(chips)}
+    ${links === undefined ? null : linksTo(links, 'This page')}
   </header>`;
 }
 
@@ -166,6 +169,8 @@ const MODULES: readonly object[] = [
   format,
   theme,
   axes,
+  drawing,
+  backdrops,
   decorations,
   drawChart,
   timelineCharts,

@@ -1,14 +1,21 @@
 /**
- * The page of a run, the same for every experiment, in the order of a sceptical reader's questions:
- * what was found, its limitations, the main chart, the targets, the charts that show why, the
- * tables, and the record with links to all files.
+ * The page of a run, the same for every experiment: the main finding in one sentence, and the chart
+ * that shows it; then, in the order of a sceptical reader's questions, its limitations, the
+ * targets, the charts that show why, the tables, and the record with links to all files.
  */
 import type { Chart } from '../charts/chart.ts';
 import { formatDigits } from '../charts/format.ts';
 import { isVirtual, type RunRecord, type Target, targetVerdict } from '../run-record.ts';
 import { timelineCharts } from '../charts/timeline-charts.ts';
 import { chartSection, chartWithSwitches, type ChartWithTable } from './chart-section.ts';
-import { htmlPage, linksTo, pageHeader, type PageLink, PAPER_ADDRESS } from './html-page.ts';
+import {
+  chipList,
+  htmlPage,
+  linksTo,
+  pageHeader,
+  type PageLink,
+  PAPER_ADDRESS,
+} from './html-page.ts';
 import { html, type Html } from './html.ts';
 import { isLong, type PageTable, tableSection, verdict } from './table.ts';
 
@@ -71,10 +78,12 @@ export function runBody(
     ...content.tables.filter(isLong),
   ];
   return html`
-    ${header(record, content, isIndexed)} ${isRunning ? timelineSection(record) : null}
-    ${isRunning ? SO_FAR : html`${limitationsSection(record)} ${content.opening}`}
-    ${main === undefined ? null : chartSection(main, 'tall')} ${targetsSection(record)}
-    ${further.map(section)} ${tables.map(tableSection)}
+    ${pageTop(content)} ${isRunning ? timelineSection(record) : null}
+    ${isRunning ? SO_FAR : doubts(record, content)}
+    ${main === undefined ? null : chartSection(main, 'tall')}
+    ${aboutRun(record, content, isIndexed)}
+    ${isRunning ? null : html`${limitationsSection(record)} ${isSound(record) ? content.opening : null}`}
+    ${targetsSection(record)} ${further.map(section)} ${tables.map(tableSection)}
     ${isRunning ? null : timelineSection(record)}
     ${runSection(record, linksTo(filesOf(content), 'Files of this run'))}
   `;
@@ -84,6 +93,15 @@ const SO_FAR = html`<p>
   Below is what was found so far. The limitations of the run and the verdict of its checks follow at
   its end.
 </p>`;
+
+/** A run that has no result says so before anything else. */
+function doubts(record: RunRecord, { opening }: RunContent): Html {
+  return isSound(record) ? html`` : opening;
+}
+
+function isSound({ findings }: RunRecord): boolean {
+  return findings.check.passed;
+}
 
 /** The charts of a watched run; each has its numbers in the record alone. */
 function timelineSection({ timeline }: RunRecord): Html {
@@ -105,23 +123,37 @@ function panelOf(chart: Chart): Html {
   </div>`;
 }
 
-function header(
-  record: RunRecord,
-  { kicker, title, headline }: RunContent,
-  isIndexed: boolean,
-): Html {
-  return pageHeader({
-    kicker,
-    title,
-    headline,
-    chips: runChips(record),
-    links: [
-      ...(isIndexed ? [{ text: 'All figures and runs', to: ALL_FIGURES }] : []),
-      { text: paperText(kicker), to: PAPER_ADDRESS },
-      { text: 'The record (JSON)', to: 'run.json' },
-      { text: 'All files of this run', to: '#run' },
-    ],
-  });
+/** One sentence stands over the figure; what else was found, and where, is below it. */
+function pageTop({ kicker, title, headline }: RunContent): Html {
+  const [first] = sentencesOf(headline);
+  return pageHeader({ kicker, title, headline: first });
+}
+
+/** A first sentence shorter than this only says what was done. */
+const FINDING_LENGTH_MIN = 70;
+
+/** The first sentence, or two if the first one is short, and the rest of a text. */
+function sentencesOf(text: string): readonly [first: string, rest: string] {
+  const ends = [...text.matchAll(/[.!?](?= [A-Z0-9])/g)].map(({ index }) => index);
+  const end = ends.find((at) => at >= FINDING_LENGTH_MIN) ?? text.length;
+  return [text.slice(0, end + 1), text.slice(end + 1).trim()];
+}
+
+function aboutRun(record: RunRecord, { kicker, headline }: RunContent, isIndexed: boolean): Html {
+  const [, rest] = sentencesOf(headline);
+  return html`<section class="about">
+    ${rest === '' ? null : html`<p class="headline">${rest}</p>`} ${chipList(runChips(record))}
+    ${linksTo(linksOf(kicker, isIndexed), 'This page')}
+  </section>`;
+}
+
+function linksOf(kicker: string, isIndexed: boolean): readonly PageLink[] {
+  return [
+    ...(isIndexed ? [{ text: 'All figures and runs', to: ALL_FIGURES }] : []),
+    { text: paperText(kicker), to: PAPER_ADDRESS },
+    { text: 'The record (JSON)', to: 'run.json' },
+    { text: 'All files of this run', to: '#run' },
+  ];
 }
 
 /** Only a kicker such as "Percolator paper, figure 7" names a place in the paper. */

@@ -37,8 +37,10 @@ export const SAMPLE_FINDINGS: Findings = {
       name: 'relative',
       title: 'Relative',
       caption: 'With intervals.',
-      x: { title: 'cells', scale: 'logarithmic', ticks: [{ at: 1, label: 'one' }] },
-      y: { title: 'relative', scale: 'linear', ticks: [] },
+      x: { title: 'cells', scale: 'logarithmic', ticks: [{ at: 1, label: 'one' }], max: null },
+      y: { title: 'relative', scale: 'linear', ticks: [], max: null },
+      spans: null,
+      gap: null,
       series: [
         {
           name: 'embedded',
@@ -46,6 +48,7 @@ export const SAMPLE_FINDINGS: Findings = {
           isLine: true,
           sameAs: null,
           isUnbounded: null,
+          isOff: null,
           fit: null,
           points: [
             { x: 1, y: 0.5, low: 0.4, high: 0.6, samples: 40, label: 'half' },
@@ -65,14 +68,18 @@ export const SAMPLE_FINDINGS: Findings = {
           at: i + 1,
           label,
         })),
+        max: null,
       },
-      y: { title: 'Rows per second', scale: 'logarithmic', ticks: [] },
+      y: { title: 'Rows per second', scale: 'logarithmic', ticks: [], max: null },
+      spans: null,
+      gap: null,
       series: (['percolator', 'other', 'other', 'paper'] as const).map((look, i) => ({
         name: `${look} ${i}`,
         look,
         isLine: i === 1,
         sameAs: null,
         isUnbounded: null,
+        isOff: null,
         fit: null,
         points: [1, 2, 3, 4, 5].map((x) => ({
           x,

@@ -164,7 +164,7 @@ function chartOf({ calibration, cases }: Figure8Result): ResultChart {
     name: 'figure-8',
     title: 'Throughput of Percolator relative to a raw Bigtable, in virtual time',
     caption:
-      'One tablet server, in memory, without batching; hollow is the paper. This machine has one store and its own costs.',
+      'One tablet server, in memory, without batching; grey is the paper. This machine has one store and its own costs.',
     x: {
       title: 'Operation',
       scale: 'linear',

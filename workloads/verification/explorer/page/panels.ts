@@ -166,7 +166,7 @@ function cellView(
   const shown = kind === 'lock' ? (isPrimary ? 'primary' : text.replace('of', 'primary:')) : text;
   return h(
     'div',
-    { class: isNew ? 'cell new' : 'cell' },
+    { class: isNew ? 'cell new' : 'cell', title: shown },
     h('span', { class: 'timestamp' }, shown === '' ? `at ${timestamp}` : `${timestamp}: `),
     shown,
   );

@@ -165,7 +165,10 @@ function shown(cell: Cell): PictureCell {
   const text = textOf(cell.value);
   const { primary } = kind === 'lock' ? (readLock(cell) ?? {}) : {};
   const lock = primary === undefined ? text : `of ${primary.row}.${primary.column}`;
-  const record = text.replace(/^0+(?=\d)/, '').replace(/^(\d+) put$/, 'data @ $1');
+  const record = text
+    .replace(/^0+(?=\d)/, '')
+    .replace(/^(\d+) put$/, 'data @ $1')
+    .replace(/^(\d+) (delete|touch)\b.*$/, '$2 @ $1');
   return {
     kind: isAcknowledgment ? `acknowledgment ${kind}` : kind,
     timestamp,

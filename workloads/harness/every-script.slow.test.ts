@@ -122,6 +122,8 @@ const REFUSED: { readonly [S in Script]?: readonly (readonly [words: string, say
   'bench:scanners': [['--scanners 0', /^--scanners .*$/]],
   'bench:versions': [['--versions 0', /^--versions .*$/]],
   chaos: [
+    ['--watch --hosts 3', /^--watch has no effect with --hosts: .* no browser reaches\.$/],
+    ['--watch 65536', /^--watch must be a whole number from 0 to 65535, but is "65536"\.$/],
     ['--workloads bank,tpc-c', /--workloads.*"tpc-c"/],
     ['--store floppy', /--store.*floppy/],
     ['--processes 0', /--processes.*"0"/],

@@ -53,7 +53,7 @@ test('the letters of an older figure 10 are spans with names, and its axis shows
   );
 });
 
-test('mutants are counted by judge, and faults by kind, and no one is left out', () => {
+test('mutants are counted by judge, and faults by kind, and all are counted', () => {
   for (const [run, all] of [
     ['verification/mutants', 175],
     ['verification/simulate', 42_000_000],

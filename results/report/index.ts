@@ -12,7 +12,7 @@ export {
   tooFewSamples,
 } from './histogram.ts';
 export { formatJudged, SHARED, TARGETS } from './thresholds.ts';
-export { createRun, defaultRunFolder } from './run-in-progress.ts';
+export { createRun, defaultRunFolder, newRecord } from './run-in-progress.ts';
 export type { Run, RunHeader } from './run-in-progress.ts';
 export {
   column,

@@ -178,7 +178,8 @@ function subjectOf({ subject, experiment }: RunHeader): Subject {
   return subject ?? { kicker: experiment, title: experiment };
 }
 
-function newRecord(folder: string, header: RunHeader): RunRecord {
+/** The record of a run that begins now, and has found nothing yet. */
+export function newRecord(folder: string, header: RunHeader): RunRecord {
   const { targets, ...nothing } = noNumbers('the run has no result');
   return {
     formatVersion: FORMAT_VERSION,

@@ -27,9 +27,12 @@ import {
   storeOption,
   textList,
   UsageError,
+  watchOption,
 } from '#harness';
+import { newRecord, type RunRecord } from '#results';
 import { checkReadableFile } from '../harness/command-line/surroundings.ts';
-import { checkStoreName, provideStore } from '../harness/stores.ts';
+import { checkStoreName, describeStore, provideStore } from '../harness/stores.ts';
+import { WatchedRun, watchedProgress } from '../harness/watch/live.ts';
 import { type LoadReport, loadInProcess } from './loading/load.ts';
 import { LoadProgress } from './loading/load-status.ts';
 import { openSearchServer } from './search-page/search-server.ts';
@@ -62,6 +65,11 @@ const specification = {
         'folder of the embedded store and of what searchers read; kept, and may be used again',
       defaultText: 'a temporary one',
     }),
+    watch: {
+      ...watchOption,
+      description:
+        'serve a page of the load on this machine while it goes on, with what happens second by second: crawled, searchable, and how long the way takes',
+    },
     store: storeOption(),
     noFsync: onlyWith({ store: ['embedded'] }, noFsyncOption),
   },
@@ -83,7 +91,7 @@ const specification = {
 
 const LOADING = { state: 'loading', stages: [] } as const;
 
-await runCommand(specification, async (options, { signal }) => {
+await runCommand(specification, async (options, { signal, commandLine }) => {
   const { input, serve, port, store: name, noFsync } = options;
   if (input.length === 0 && !(serve && options.data !== undefined)) {
     throw new UsageError(
@@ -112,7 +120,12 @@ await runCommand(specification, async (options, { signal }) => {
   if (input.length > 0) {
     const embedded = { folder: path.join(data.path, 'tables'), fsync: !noFsync };
     await using store = await provideStore(checkStoreName(name), embedded);
-    const progress = startProgress({ stream: process.stderr });
+    const described = describeStore(name, { fsync: !noFsync });
+    const about = { folder: data.path, commandLine, store: described };
+    await using watched =
+      options.watch === undefined ? undefined : await watchLoad(options.watch, about);
+    const own = startProgress({ stream: process.stderr });
+    const progress = watched === undefined ? own : watchedProgress(own, watched.run);
     try {
       const load = { store: store.address, indexFolder, inputs: input, progress, page, signal };
       const loaded = await loadInProcess(load);
@@ -125,6 +138,25 @@ await runCommand(specification, async (options, { signal }) => {
   }
   if (server !== undefined) await untilAborted(signal);
 });
+
+/** A load has no record; its page begins with that of a run that has found nothing yet. */
+async function watchLoad(
+  port: number,
+  { folder, ...about }: Pick<RunRecord, 'commandLine' | 'store'> & { readonly folder: string },
+): Promise<AsyncDisposable & { readonly run: WatchedRun }> {
+  const run = await WatchedRun.open(port, (line) => void process.stderr.write(`${line}\n`));
+  const header = {
+    experiment: 'web-index',
+    subject: { kicker: 'The web index', title: 'A crawl on its way to the searcher' },
+    profile: 'custom',
+    parameters: {},
+    seed: 0,
+    repeats: 1,
+    ...about,
+  } as const;
+  run.onRecord(newRecord(folder, header));
+  return { run, [Symbol.asyncDispose]: () => run.end('The load has ended.') };
+}
 
 interface DataFolder extends Disposable {
   readonly path: string;

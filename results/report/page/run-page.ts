@@ -78,13 +78,13 @@ export function runBody(
     ...content.tables.filter(isLong),
   ];
   return html`
-    ${pageTop(content)} ${isRunning ? timelineSection(record) : null}
+    ${pageTop(content, isRunning)} ${isRunning ? timelineSection(record, NOW) : null}
     ${isRunning ? SO_FAR : doubts(record, content)}
     ${main === undefined ? null : chartSection(main, 'tall')}
     ${aboutRun(record, content, isIndexed)}
     ${isRunning ? null : html`${limitationsSection(record)} ${isSound(record) ? content.opening : null}`}
     ${targetsSection(record)} ${further.map(section)} ${tables.map(tableSection)}
-    ${isRunning ? null : timelineSection(record)}
+    ${isRunning ? null : timelineSection(record, PAST)}
     ${runSection(record, linksTo(filesOf(content), 'Files of this run'))}
   `;
 }
@@ -103,15 +103,19 @@ function isSound({ findings }: RunRecord): boolean {
   return findings.check.passed;
 }
 
+const NOW = html`<p class="small">The latest second is at the right edge.</p>`;
+
+const PAST = html`<p class="small">
+  What its page showed while it went on. A long run has fewer points: each is the mean, or of
+  latencies and of what waits the most, of some seconds.
+</p>`;
+
 /** The charts of a watched run; each has its numbers in the record alone. */
-function timelineSection({ timeline }: RunRecord): Html {
+function timelineSection({ timeline }: RunRecord, words: Html): Html {
   if (!timeline || timeline.panels.length === 0) return html``;
   return html`<section id="timeline">
     <h2>The run, second by second</h2>
-    <p class="small">
-      What its page showed while it went on. A long run has fewer points: each is the mean, or of
-      latencies and of what waits the most, of some seconds.
-    </p>
+    ${words}
     <div class="panels">${timelineCharts(timeline).map(panelOf)}</div>
   </section>`;
 }
@@ -124,9 +128,14 @@ function panelOf(chart: Chart): Html {
 }
 
 /** One sentence stands over the figure; what else was found, and where, is below it. */
-function pageTop({ kicker, title, headline }: RunContent): Html {
+function pageTop(
+  { kicker, title, headline, tables, charts }: RunContent,
+  isRunning: boolean,
+): Html {
+  const isEmpty = tables.length === 0 && charts.length === 0;
   const [first] = sentencesOf(headline);
-  return pageHeader({ kicker, title, headline: first });
+  const words = isRunning && isEmpty ? 'Nothing has been found yet: the run goes on.' : first;
+  return pageHeader({ kicker, title, headline: words });
 }
 
 /** A first sentence shorter than this only says what was done. */

@@ -24,12 +24,12 @@ export function resultOptions(hasTargets: boolean): {
   const json = flag({
     description: 'print the run record as one JSON document, and nothing else on standard output',
   });
-  if (!hasTargets) return { watch: WATCH, json };
+  if (!hasTargets) return { watch: watchOption, json };
   const failOnTarget = flag({ description: 'exit with code 1 if a target is not met' });
-  return { watch: WATCH, json, failOnTarget };
+  return { watch: watchOption, json, failOnTarget };
 }
 
-const WATCH: Option<number | undefined> = {
+export const watchOption: Option<number | undefined> = {
   ...integer({
     description:
       'serve the page of the run on this machine while it goes on, with what happens second by second; ' +

@@ -7,11 +7,14 @@
  * scan.
  */
 import { openPercolator, openStore } from '#engine';
+import { databaseProbes, live, LiveTimes, type Probe, workerProbes } from '#harness';
 import { UsageError } from '#results';
+import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
 import { serve, tellParent } from '../../harness/processes/index.ts';
-import { describeDamage, readCaptures } from '../model/index.ts';
+import { describeDamage, readCaptures, type ServedPage } from '../model/index.ts';
 import { createObservers, loadCrawl, untilAtRest } from '../percolator/pipeline.ts';
 import { createTables } from '../percolator/tables.ts';
+import type { ExportTarget } from '../serving/serving-index.ts';
 import { openServingIndex } from '../serving/sqlite-index.ts';
 import type { FromPipeline, PipelineOptions } from './load.ts';
 import { rebuildIndex } from '../percolator/exporting.ts';
@@ -20,6 +23,50 @@ import { Stages } from './load-status.ts';
 /** The time between two messages about the stages. */
 const TELL_MS = 250;
 
+/** How long each address takes from its crawl to the searcher, in a load that is watched. */
+class Way implements ExportTarget {
+  readonly #index: ExportTarget;
+  readonly #times = new LiveTimes();
+  /** When the addresses that cannot be found yet were crawled. */
+  readonly #crawledUs = new Map<string, number>();
+  #found = 0;
+
+  constructor(index: ExportTarget) {
+    this.#index = index;
+  }
+
+  crawled(url: string): void {
+    this.#crawledUs.set(url, monotonicUs());
+  }
+
+  async put(page: ServedPage, version: number): Promise<void> {
+    await this.#index.put(page, version);
+    for (const url of [page.url, ...page.duplicates]) {
+      const crawledUs = this.#crawledUs.get(url);
+      if (crawledUs === undefined) continue;
+      this.#crawledUs.delete(url);
+      this.#found++;
+      this.#times.record(Math.max(1, Math.round(monotonicUs() - crawledUs)));
+    }
+  }
+
+  remove(url: string, version: number): Promise<void> {
+    return this.#index.remove(url, version);
+  }
+
+  probes(): readonly Probe[] {
+    return [
+      { panel: 'throughput', series: 'addresses searchable', rate: () => this.#found },
+      {
+        panel: 'waiting',
+        series: 'crawled and not yet searchable',
+        level: () => this.#crawledUs.size,
+      },
+      { panel: 'latency', series: 'from crawl to search', times: this.#times },
+    ];
+  }
+}
+
 await serve(async ({ store: address, indexFolder, inputs }: PipelineOptions) => {
   const store = await openStore(address);
   const percolator = await openPercolator({ store });
@@ -27,7 +74,8 @@ await serve(async ({ store: address, indexFolder, inputs }: PipelineOptions) => 
   const index = await openServingIndex(indexFolder);
   await rebuildIndex(percolator, index);
   const stages = new Stages();
-  const worker = percolator.startWorker(createObservers(index), {
+  const way = new Way(index);
+  const worker = percolator.startWorker(createObservers(live.isWatched ? way : index), {
     onCommitted: stages.committed,
     onFailure: ({ cell: { table, column }, error, parked }) => {
       if (!parked) return;
@@ -36,6 +84,12 @@ await serve(async ({ store: address, indexFolder, inputs }: PipelineOptions) => 
     },
   });
   let captures = 0;
+  const shown = live.show([
+    ...databaseProbes(percolator),
+    ...workerProbes([worker]),
+    { panel: 'throughput', series: 'captures crawled', rate: () => captures },
+    ...way.probes(),
+  ]);
   const tellStages = (): void => {
     const results = index.count();
     tell({ kind: 'stages', captures, results, stages: stages.counts(results) });
@@ -49,6 +103,7 @@ await serve(async ({ store: address, indexFolder, inputs }: PipelineOptions) => 
     const onLoaded = ({ url }: { readonly url: string }): void => {
       captures++;
       stages.captured(url);
+      if (live.isWatched) way.crawled(url);
     };
     const onNote = (sentence: string): void => tell({ kind: 'in doubt', sentence });
     const crawl = readCaptures(inputs, { onDamage, onNote });
@@ -69,6 +124,7 @@ await serve(async ({ store: address, indexFolder, inputs }: PipelineOptions) => 
     stop: async () => {
       stopping.abort();
       clearInterval(ticker);
+      shown[Symbol.dispose]();
       await worker.stop();
       await loading;
       await index[Symbol.asyncDispose]();

@@ -28,6 +28,26 @@ test('a weak notification is set at the cell that the call named, whatever becom
   assert.deepEqual(await database.notifications(), [`weak x:seen@${at}`, `weak y:seen@${at}`]);
 });
 
+test('all notifications of a row, strong and weak, are one mutation', async () => {
+  const database = await openTestDatabase({ observed: ['seen', 'heard'] });
+  const a = database.client('A');
+  const transaction = await a.begin();
+  put(transaction, { 'x:seen': '1', 'x:heard': '1', 'y:seen': '1' });
+  transaction.notifyWeakly(cell('x:seen'));
+  const at = await transaction.commit();
+  const rows = a.store.trace.filter((call) => call.kind === 'mutation' && isNotification(call));
+  assert.deepEqual(
+    rows.map((call) => call.kind === 'mutation' && call.row),
+    ['x', 'y'],
+  );
+  assert.deepEqual(await database.notifications(), [
+    `notify x:heard@${at}`,
+    `notify x:seen@${at}`,
+    `weak x:seen@${at}`,
+    `notify y:seen@${at}`,
+  ]);
+});
+
 for (const ordered of [true, false]) {
   test(`P40: notifications are set before the commit point and after all locks (ordered: ${ordered})`, async () => {
     // If they were set after the commit point, a process that dies in between would lose them; if

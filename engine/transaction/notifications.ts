@@ -22,10 +22,10 @@
  */
 import { bytesOf, textOf } from '../base/index.ts';
 import { hashText } from '../base/random.ts';
-import type { RowMutation, Timestamp } from '../bigtable/index.ts';
+import type { Mutation, RowMutation, Timestamp } from '../bigtable/index.ts';
 import type { BoundCell, BoundTables } from './bound-tables.ts';
 import { type CellAddress, cellName, NOTIFY, notifyTable, WEAK } from './columns.ts';
-import type { RowWrites } from './writes.ts';
+import { RowMap, type RowWrites } from './writes.ts';
 
 /** Tells which columns are observed, if the tables do not know. */
 interface Definitions {
@@ -71,7 +71,10 @@ export async function weakCells(
   return weak.map((cell) => tables.boundCell(cell));
 }
 
-/** The mutations that set the notify cells of strong and weak notifications. */
+/**
+ * The mutations that set the notify cells of strong and weak notifications: one for each row, as
+ * all of them are at the commit timestamp.
+ */
 export function notificationMutations(
   strong: readonly BoundCell[],
   weak: readonly BoundCell[],
@@ -85,13 +88,17 @@ export function notificationMutations(
     { family: NOTIFY, cells: strong },
     { family: WEAK, cells: weak },
   ];
-  return families.flatMap(({ family, cells }) =>
-    distinct(cells).map(({ stored, row, column: qualifier }): RowMutation => {
-      const cell = { family, qualifier, timestamp: commitTimestamp, value };
-      const mutations = [{ kind: 'set', ...cell } as const];
-      return { table: notifyTable(stored), row, mutations, provisional: true }; // As is a prewrite.
-    }),
-  );
+  const rows = new RowMap<RowMutation & { readonly mutations: Mutation[] }>();
+  for (const { family, cells } of families) {
+    for (const { stored, row, column: qualifier } of distinct(cells)) {
+      const table = notifyTable(stored);
+      const mutation = rows.getOrMake({ table, row }, () => {
+        return { table, row, mutations: [], provisional: true }; // As is a prewrite.
+      });
+      mutation.mutations.push({ kind: 'set', family, qualifier, timestamp: commitTimestamp, value });
+    }
+  }
+  return [...rows.values()];
 }
 
 /**

@@ -116,7 +116,14 @@ export interface RowMutation {
   readonly mutations: readonly Mutation[];
   readonly provisional?: Provisional;
   readonly essential?: Essential;
+  readonly silent?: Silent;
 }
+
+/**
+ * Whether listeners (`onChange`) need not hear of it, because its sender tells those who wait for
+ * it. Default false. A store may tell them all the same.
+ */
+export type Silent = boolean | undefined;
 
 /**
  * Whether readers wait for the mutation, and it is small: a range of timestamps, what resolves a
@@ -217,7 +224,8 @@ export interface Damage {
 }
 
 /**
- * @param tables where cells were set, and not only erased; undefined if the storage does not know
+ * @param tables where cells were set, and not only erased, by mutations that are not `silent`;
+ *   undefined if the storage does not know
  */
 export type ChangeListener = (tables?: ReadonlySet<string>) => void;
 

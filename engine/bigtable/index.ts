@@ -14,6 +14,7 @@ export {
   type Mutation,
   type Row,
   type RowMutation,
+  type Silent,
   type RowRange,
   type TableSchema,
   type Timestamp,

@@ -154,7 +154,10 @@ export class ObserverRuns {
     let fresh = 0;
     let isFull = false;
     for (const cell of cells) {
-      const added = this.#add(cell);
+      // Of a transaction of this process that is committing: it will tell. To run now would be to
+      // wait for its locks.
+      const isOwn = this.#services.context.committing.isNotifying(cell.timestamp);
+      const added = isOwn ? 'known' : this.#add(cell);
       if (added === 'added') fresh++;
       if (added === 'no room') isFull = true;
       // It will not run now.

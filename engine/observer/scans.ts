@@ -334,8 +334,8 @@ class ListedColumns {
  * storage hints that a cell is notified (`Bigtable.onChange`), the rest ends at once: the hint
  * comes when the notification can be seen. Hints of other changes end no rest: an oracle that
  * renews its lease, or transactions that no observer asks for, must not keep every worker busy. Nor
- * does a hint count as something happening, as it may be about the cells of others. A hint that is
- * lost costs one rest.
+ * does a hint count as something happening, as it may be about the cells of others. Notifications
+ * of which a worker of their own process is told give no hint. A hint that is lost costs one rest.
  *
  * After a scan that finds nothing new there is at least the shortest rest, whatever is hinted: a
  * busy storage hints without pause.

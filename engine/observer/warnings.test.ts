@@ -405,7 +405,7 @@ test('P56: a worker that cannot go on says so: onWarning, ended, idle and stop; 
   };
   await assert.rejects(database.clock.runUntil(worker.ended), { code: 'STORE_CLOSED' });
   assert.deepEqual(reported, ['ended STORE_CLOSED']);
-  assert.equal(client.context.notified.size, 0);
+  assert.equal(client.context.workers.size, 0);
   await assert.rejects(worker.idle(), { code: 'STORE_CLOSED' });
   await assert.rejects(worker.stop(), { code: 'STORE_CLOSED' });
   assert.deepEqual(saw, []);

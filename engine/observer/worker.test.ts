@@ -567,6 +567,33 @@ test('a change of this process during a run starts another at once, although the
   assert.equal(runs, 2);
 });
 
+test('a scan leaves the notification of a commit in flight in its process to that commit, and takes it if the commit fails', async () => {
+  const database = await openObserved();
+  const a = clientOf(database, 'A');
+  await using worker = new Worker(a.context, [counting()], { idleMs: 1 });
+  const ranges = (): number =>
+    a.store.trace.filter((call) => call.kind === 'read' && call.operation === 'readRange').length;
+  const [notified, lost] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  a.store.afterCall = async (call) => {
+    if (call.kind !== 'mutation' || call.table !== 't.notify') return;
+    a.store.afterCall = undefined;
+    notified.resolve();
+    await lost.promise; // The primary's commit comes after its notification has been answered.
+  };
+  const writing = a.write({ 'x:seen': '1' });
+  await notified.promise;
+  const before = ranges();
+  await until(() => ranges() > before + 2); // Whole scans have seen the notification.
+  const looks = a.store.trace.filter((call) => call.kind === 'read' && call.table === 't');
+  assert.deepEqual(looks, [], 'a run would meet the lock of the commit');
+  a.store.refuse(({ mutations }) =>
+    mutations.some(({ qualifier }) => qualifier.endsWith(':write')),
+  );
+  lost.resolve();
+  await assert.rejects(writing, { code: 'STORE_UNAVAILABLE' });
+  await until(() => worker.counters.clean === 1); // It has found out that nothing was committed.
+});
+
 test('an option that is not a number above 0 is refused by name', async () => {
   const { context } = (await openObserved()).client('A');
   const refuses = (name: string, value: number, expected: string): void =>

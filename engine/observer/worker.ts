@@ -16,7 +16,7 @@
  */
 import { type Warning, Warnings } from '../base/index.ts';
 import { type Reading, readingsOfWarnings } from '../telemetry/index.ts';
-import { type CommittedNotification, type Context, wasClosed } from '../transaction/index.ts';
+import { type Context, type NotificationListener, wasClosed } from '../transaction/index.ts';
 import type { Observer } from './observer.ts';
 import { Peers, ScanLocks } from './peers.ts';
 import { Rest, ScanFindings, Scans } from './scans.ts';
@@ -93,7 +93,7 @@ export class Worker implements AsyncDisposable {
       findings: this.#findings,
       stopping: this.#stopping.signal,
     });
-    context.notified.add(this.#onNotified);
+    context.workers.add(this.#listener);
     context.closing.signal.addEventListener('abort', this.#onClosing);
     this.#scanning = this.#scans.run();
     // `ended`, `idle` and `stop` report it; until then it must not end the process as unhandled.
@@ -178,7 +178,7 @@ export class Worker implements AsyncDisposable {
     this.#stopping.abort();
     this.#rest.end();
     this.#peers.stop();
-    this.#context.notified.delete(this.#onNotified);
+    this.#context.workers.delete(this.#listener);
     this.#context.closing.signal.removeEventListener('abort', this.#onClosing);
     this.#runs.beginNoMore();
   }
@@ -201,8 +201,9 @@ export class Worker implements AsyncDisposable {
 
   readonly #onClosing = (): void => this.#end(wasClosed());
 
-  readonly #onNotified = (notification: CommittedNotification): void => {
-    this.#runs.notified(notification);
+  readonly #listener: NotificationListener = {
+    observes: (cell) => this.#runs.isObserved(cell),
+    tell: (notification) => this.#runs.notified(notification),
   };
 
   /**

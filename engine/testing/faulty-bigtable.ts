@@ -47,6 +47,7 @@ export interface MutationCall {
   readonly anyOf?: readonly CellFilter[] | undefined;
   /** What is set and erased; for a conditional mutation first `ifFound`, then `ifNotFound`. */
   readonly mutations: readonly Mutation[];
+  readonly silent?: boolean | undefined;
 }
 
 export type WatchedCall = ReadCall | MutationCall;

@@ -175,7 +175,9 @@ async function prewrite(
     const confirming = tables.confirm([...written, ...weak]);
     if (confirming !== undefined) await confirming;
     assert(commitTimestamp > startTimestamp, 'the oracle only moves forward');
-    const notifications = notificationMutations(strong, weak, { commitTimestamp, cause });
+    const silent = areTold(context, [...strong, ...weak]);
+    const notifications = notificationMutations(strong, weak, { commitTimestamp, cause, silent });
+    if (notifications.length > 0) context.committing.notifies(startTimestamp, commitTimestamp);
     const mayFollow = context.store.manifest.ordered && weak.length === 0;
     if (notifications.length > 0) {
       await (mayFollow
@@ -269,13 +271,25 @@ function finish(
   inBackground(context, during(step, work));
 }
 
+/**
+ * Whether workers of this process run the observers of all these cells. Then the storage need not
+ * hint at the notifications: they will be told, and other processes would only take the cells from
+ * them. If the process dies before that, or is too busy, the others' scans find the notifications.
+ */
+function areTold({ workers }: Context, cells: readonly CellAddress[]): boolean {
+  const all = [...workers];
+  return cells.every((cell) => all.some((worker) => worker.observes(cell)));
+}
+
 /** Saves this process's workers the scan; all others find the notify cells. */
 function tellWorkers(
   context: Context,
   { strong, weak, commitTimestamp, cause, trace }: Ready,
 ): void {
   const span = trace?.spanContext;
-  for (const tell of context.notified) tell({ strong, weak, commitTimestamp, cause, span });
+  for (const worker of context.workers) {
+    worker.tell({ strong, weak, commitTimestamp, cause, span });
+  }
 }
 
 /*

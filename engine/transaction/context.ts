@@ -68,6 +68,14 @@ export interface CommittedNotification {
   readonly span: SpanContext | undefined;
 }
 
+/** A worker of this process, which is told at once: that saves it the scan. */
+export interface NotificationListener {
+  /** Whether it runs observers of the cell. */
+  observes(cell: CellAddress): boolean;
+  /** Called once the transaction has committed. */
+  tell(notification: CommittedNotification): void;
+}
+
 export interface Context {
   /** Counts its calls. Uses the storage's own names of tables (bound-tables.ts). */
   readonly store: Bigtable;
@@ -103,11 +111,7 @@ export interface Context {
   readonly identity: Identity | undefined;
   /** Undefined: nothing is measured. */
   readonly telemetry: Telemetry | undefined;
-  /**
-   * Called with cells whose notifications were committed here,
-   * which saves this process's workers a scan.
-   */
-  readonly notified: Set<(notification: CommittedNotification) => void>;
+  readonly workers: Set<NotificationListener>;
   /** How many workers this process has started. Only grows. */
   workersStarted: number;
 }
@@ -175,7 +179,7 @@ export function createContext(services: EngineServices, given: OptionsGiven = {}
     closing,
     committing: new Committing(liveness),
     background: new Set(),
-    notified: new Set(),
+    workers: new Set(),
     workersStarted: 0,
   };
 }
@@ -309,6 +313,9 @@ const commitsOf = new WeakMap<Liveness, Set<Commits>>();
 export class Committing {
   readonly #own: Commits = new Map();
   readonly #all: Set<Commits>;
+  /** Commit timestamps of those that have sent notifications, by start timestamp. */
+  readonly #notifying = new Map<Timestamp, Timestamp>();
+  readonly #commitTimestamps = new Set<Timestamp>();
 
   constructor(liveness: Liveness) {
     this.#all = commitsOf.get(liveness) ?? new Set<Commits>();
@@ -340,7 +347,24 @@ export class Committing {
     await Promise.all(this.#own.values());
   }
 
+  /** A commit of this database sends its notifications. */
+  notifies(startTimestamp: Timestamp, commitTimestamp: Timestamp): void {
+    this.#notifying.set(startTimestamp, commitTimestamp);
+    this.#commitTimestamps.add(commitTimestamp);
+  }
+
+  /**
+   * Whether a notification of this timestamp is of a commit of this database that is in flight: the
+   * workers will be told if it commits.
+   */
+  isNotifying(commitTimestamp: Timestamp): boolean {
+    return this.#commitTimestamps.has(commitTimestamp);
+  }
+
   delete(startTimestamp: Timestamp): void {
+    const commitTimestamp = this.#notifying.get(startTimestamp);
+    if (commitTimestamp !== undefined) this.#commitTimestamps.delete(commitTimestamp);
+    this.#notifying.delete(startTimestamp);
     this.#own.delete(startTimestamp);
     if (this.#own.size === 0) this.#all.delete(this.#own);
   }

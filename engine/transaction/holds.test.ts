@@ -96,9 +96,10 @@ test('a commit that leaves one notification tells the workers of its process at 
   const database = await openTestDatabase({ observed: ['c'] });
   const a = database.client('A');
   const reported: number[] = [];
-  a.context.notified.add(({ strong, commitTimestamp }) =>
-    reported.push(strong.length, commitTimestamp),
-  );
+  a.context.workers.add({
+    observes: () => true,
+    tell: ({ strong, commitTimestamp }) => reported.push(strong.length, commitTimestamp),
+  });
   const asserted = Promise.withResolvers<void>();
   // The second phase, after two prewrites, the notification and the commit of the primary.
   a.beforeMutation(5, () => asserted.promise);

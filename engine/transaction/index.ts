@@ -54,6 +54,7 @@ export {
   backoffMs,
   checkBackoff,
   type CommittedNotification,
+  type NotificationListener,
   type Context,
   type Counters,
   createContext,

@@ -48,6 +48,23 @@ test('all notifications of a row, strong and weak, are one mutation', async () =
   ]);
 });
 
+test('a notification is silent if workers of its process will be told of all that the commit notifies', async () => {
+  const database = await openTestDatabase({ observed: ['seen', 'heard'] });
+  const a = database.client('A');
+  const isSilent = async (cells: Readonly<Record<string, string>>): Promise<unknown> => {
+    const before = a.store.trace.length;
+    await a.write(cells);
+    const sent = a.store.trace.slice(before);
+    return sent.find((call) => call.kind === 'mutation' && isNotification(call) && call.silent);
+  };
+  assert.equal(await isSilent({ 'x:seen': '1' }), undefined, 'it has no worker');
+  a.context.workers.add({ observes: ({ column }) => column === 'seen', tell: () => {} });
+  assert.ok(await isSilent({ 'x:seen': '2' }));
+  assert.equal(await isSilent({ 'x:seen': '3', 'x:heard': '1' }), undefined);
+  a.context.workers.add({ observes: ({ column }) => column === 'heard', tell: () => {} });
+  assert.ok(await isSilent({ 'x:seen': '4', 'x:heard': '2' }));
+});
+
 for (const ordered of [true, false]) {
   test(`P40: notifications are set before the commit point and after all locks (ordered: ${ordered})`, async () => {
     // If they were set after the commit point, a process that dies in between would lose them; if

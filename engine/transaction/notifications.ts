@@ -22,7 +22,7 @@
  */
 import { bytesOf, textOf } from '../base/index.ts';
 import { hashText } from '../base/random.ts';
-import type { Mutation, RowMutation, Timestamp } from '../bigtable/index.ts';
+import type { Mutation, RowMutation, Silent, Timestamp } from '../bigtable/index.ts';
 import type { BoundCell, BoundTables } from './bound-tables.ts';
 import { type CellAddress, cellName, NOTIFY, notifyTable, WEAK } from './columns.ts';
 import { RowMap, type RowWrites } from './writes.ts';
@@ -81,7 +81,12 @@ export function notificationMutations(
   {
     commitTimestamp,
     cause,
-  }: { readonly commitTimestamp: Timestamp; readonly cause?: Cause | undefined },
+    silent,
+  }: {
+    readonly commitTimestamp: Timestamp;
+    readonly cause?: Cause | undefined;
+    readonly silent?: Silent;
+  },
 ): readonly RowMutation[] {
   const value = encodeCause(cause);
   const families = [
@@ -93,9 +98,15 @@ export function notificationMutations(
     for (const { stored, row, column: qualifier } of distinct(cells)) {
       const table = notifyTable(stored);
       const mutation = rows.getOrMake({ table, row }, () => {
-        return { table, row, mutations: [], provisional: true }; // As is a prewrite.
+        return { table, row, mutations: [], provisional: true, silent }; // As is a prewrite.
       });
-      mutation.mutations.push({ kind: 'set', family, qualifier, timestamp: commitTimestamp, value });
+      mutation.mutations.push({
+        kind: 'set',
+        family,
+        qualifier,
+        timestamp: commitTimestamp,
+        value,
+      });
     }
   }
   return [...rows.values()];

@@ -276,6 +276,26 @@ test('a listener is told of the tables in which cells were set, and not of those
   assert.deepEqual(await heard.promise, new Set(['u']));
 });
 
+test('no listener of any process is told of what was set silently', async () => {
+  const folder = temporaryFolder();
+  await using store = await openWithTable(folder);
+  await using client = await openEmbedded({ folder });
+  await store.createTable('u', { families: ['data'] });
+  const told: (readonly string[] | undefined)[] = [];
+  store.onChange?.((tables) => told.push(tables && [...tables]));
+  const heard = Promise.withResolvers<ReadonlySet<string> | undefined>();
+  client.onChange?.((tables) => heard.resolve(tables));
+  await client.listTables(); // Then the owner knows of the client's listener.
+  await store.mutateRows([{ ...setRow('a'), silent: true }]);
+  await client.mutateRows([{ ...setRow('b'), silent: true }]);
+  await store.mutateRows([
+    { ...setRow('c'), silent: true },
+    { ...setRow('c'), table: 'u' },
+  ]);
+  assert.deepEqual(told, [[], [], ['u']]);
+  assert.deepEqual(await heard.promise, new Set(['u']));
+});
+
 test('listeners are not told of mutations that change nothing of an absent row', async () => {
   await using store = await openWithTable(temporaryFolder());
   let told = 0;

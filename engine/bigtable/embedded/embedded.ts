@@ -230,11 +230,12 @@ export class Embedded implements Bigtable {
     this.#refuseFenced(fences);
     const tables = rows.map((row) => this.#validateRowMutation(row));
     const failure = this.#rows.change(() => {
-      for (const [i, { row, mutations }] of rows.entries()) {
+      for (const [i, change] of rows.entries()) {
+        const { row } = change;
         const table = tables[i] as TableEntry;
         const pending = this.#rows.pendingRow(rowKey(tablePrefix(table.id), row));
         try {
-          mutateRow(this.#rows, pending, table, mutations);
+          mutateRow(this.#rows, pending, table, change);
         } catch (error) {
           throw naming(table.name, row, error);
         }
@@ -405,7 +406,7 @@ export class Embedded implements Bigtable {
       const pending = this.#rows.pendingRow(rowKey(tablePrefix(table.id), row));
       try {
         found = anyCell(pending, filters);
-        mutateRow(this.#rows, pending, table, found ? ifFound : ifNotFound);
+        mutateRow(this.#rows, pending, table, { mutations: found ? ifFound : ifNotFound });
       } catch (error) {
         throw naming(table.name, row, error);
       }

@@ -21,7 +21,7 @@
  * waited for the failed sync may be lost by the disk, so the next group writes it again.
  */
 import { hasCode, PercolatorError, systemClock } from '../../base/index.ts';
-import type { Mutation } from '../bigtable.ts';
+import type { Mutation, RowMutation } from '../bigtable.ts';
 import { Cleaner } from './cleaner.ts';
 import { joined, rowKeyOf } from './keys.ts';
 import type { Entry, Place } from './leaf.ts';
@@ -53,7 +53,7 @@ class Group {
   readonly pages: PendingPage[] = [];
   /** The rows that it changes, by the text of the key. */
   readonly rows = new Map<string, PendingRow>();
-  /** The names of the tables in which it sets cells. */
+  /** The names of the tables in which it sets cells, except silently. */
   readonly tables = new Set<string>();
   readonly onDurable: (() => void)[] = [];
   /** Undefined while no caller waits. */
@@ -85,6 +85,9 @@ export interface RowStoreEvents {
   /** What is pending will not be applied. */
   readonly onFailed: () => void;
 }
+
+/** What happens to a row. */
+export type RowChange = Pick<RowMutation, 'mutations' | 'silent'>;
 
 export class RowStore implements Stored {
   readonly index: SortedIndex;
@@ -157,10 +160,10 @@ export class RowStore implements Stored {
   mutate(
     row: PendingRow,
     table: string,
-    mutations: readonly Mutation[],
+    { mutations, silent = false }: RowChange,
     columnOf: (mutation: Mutation) => Buffer,
   ): void {
-    if (mutations.some(isSet)) this.#gathering.tables.add(table);
+    if (!silent && mutations.some(isSet)) this.#gathering.tables.add(table);
     for (const page of row.mutate(mutations, columnOf)) this.rewrite(page, row);
   }
 

@@ -9,7 +9,6 @@
  * after a table was created, and before that is durable, is in the same group or in a later one.
  */
 import { PercolatorError } from '../../base/index.ts';
-import type { Mutation } from '../bigtable.ts';
 import {
   type Catalog,
   CATALOG_ROW,
@@ -22,7 +21,7 @@ import { columnKey, tablePrefix } from './keys.ts';
 import type { Place } from './leaf.ts';
 import type { PendingRow } from './pending-row.ts';
 import { cellsOf, filterFor } from './row-pages.ts';
-import type { RowStore } from './row-store.ts';
+import type { RowChange, RowStore } from './row-store.ts';
 
 /** The only cell of the catalog's row. */
 const CATALOG_TABLE: TableEntry = { id: 0, name: '', families: [''], splits: [] };
@@ -73,7 +72,9 @@ export class EmbeddedTables {
       const value = Buffer.from(JSON.stringify(changed));
       failure = this.#rows.change(() => {
         const set = { kind: 'set', ...CATALOG_CELL, value } as const;
-        mutateRow(this.#rows, this.#rows.pendingRow(CATALOG_ROW), CATALOG_TABLE, [set]);
+        mutateRow(this.#rows, this.#rows.pendingRow(CATALOG_ROW), CATALOG_TABLE, {
+          mutations: [set],
+        });
       });
       this.#pending = changed;
     }
@@ -112,9 +113,9 @@ export function mutateRow(
   rows: RowStore,
   row: PendingRow,
   table: TableEntry,
-  mutations: readonly Mutation[],
+  change: RowChange,
 ): void {
-  rows.mutate(row, table.name, mutations, ({ family, qualifier }) =>
+  rows.mutate(row, table.name, change, ({ family, qualifier }) =>
     columnKey(familyId(table, family), qualifier),
   );
 }

@@ -26,8 +26,8 @@ export const NOTIFYING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/commit.ts',
-        'const notifications = notificationMutations(strong, weak, { commitTimestamp, cause });',
-        'const notifications = notificationMutations(strong, weak, { commitTimestamp: startTimestamp, cause });',
+        'const notifications = notificationMutations(strong, weak, { commitTimestamp, cause, silent });',
+        'const notifications = notificationMutations(strong, weak, { commitTimestamp: startTimestamp, cause, silent });',
       ),
     ],
   },
@@ -158,8 +158,8 @@ export const NOTIFYING: readonly Mutant[] = [
       ),
       change(
         'transaction/commit.ts',
-        'const notifications = notificationMutations(strong, weak, { commitTimestamp, cause });',
-        'const notifications = notificationMutations(strong, [], { commitTimestamp, cause });',
+        'const notifications = notificationMutations(strong, weak, { commitTimestamp, cause, silent });',
+        'const notifications = notificationMutations(strong, [], { commitTimestamp, cause, silent });',
       ),
       change(
         'transaction/commit.ts',

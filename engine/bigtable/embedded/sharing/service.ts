@@ -106,6 +106,7 @@ export class Service {
   }
 
   #changed(tables: ReadonlySet<string> | undefined): void {
+    if (tables?.size === 0) return; // Nothing that anyone waits for.
     for (const client of this.#clients) client.changed(tables);
   }
 }

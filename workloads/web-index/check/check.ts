@@ -131,7 +131,7 @@ function liveFindings(state: IndexState): readonly string[] {
   return [
     ...differences(
       'the membership',
-      pairs.members,
+      mapValues(pairs.members, () => true),
       pairsOf(clusters, (hash) => [[hash, true]]),
     ),
     ...differences(
@@ -332,7 +332,7 @@ export interface IndexState {
     readonly redirected: CellsByRow<true>;
     readonly linked: CellsByRow<readonly string[]>;
     readonly users: CellsByRow<true>;
-    readonly members: CellsByRow<true>;
+    readonly members: CellsByRow<number>;
   };
 }
 

@@ -8,6 +8,10 @@
  *
  * Members come and go by rows of their own. Only the election writes the row of the cluster, and it
  * looks at all members, whatever the reason to run.
+ *
+ * Who tells a page that its cluster is another one? The election there, because only then is there
+ * something to tell. It remembers when each member had joined: one that left and came back since is
+ * new to it, too. Without a new cluster there is no election, so clustering tells the page itself.
  */
 import type { Observer, Reader } from '#engine';
 import { electCanonical, mergeAnchors, shownAnchors } from '../model/index.ts';
@@ -29,6 +33,7 @@ import {
   ELECTED,
   type Election,
   FORM,
+  JOINED,
   MEMBERS,
   PLACE,
   PUBLISH,
@@ -47,10 +52,12 @@ export const clustering: Observer = {
       notify(transaction, VOTE, cluster);
     }
     if (form !== cluster && form !== undefined) {
-      transaction.set(cellOf(MEMBERS, pairRow(form, url)), MEMBERS.encode(true));
+      const joined = MEMBERS.encode(transaction.startTimestamp);
+      transaction.set(cellOf(MEMBERS, pairRow(form, url)), joined);
       notify(transaction, VOTE, form);
     }
     await update(transaction, CLUSTER, url, form);
+    if (form !== cluster && form !== undefined) return; // The election will notify it.
     // Also if the page is back where it was: what ran meanwhile saw it on its way.
     notify(transaction, PLACE, url);
     notify(transaction, PUBLISH, url);
@@ -62,33 +69,23 @@ export const election: Observer = {
   table: VOTE.table,
   column: VOTE.name,
   run: async (transaction, { row: hash }) => {
-    const before = await read(transaction, ELECTED, hash);
-    const members = (await readPairs(transaction, MEMBERS, hash)).map(([url]) => url);
+    const [before, joinedBefore] = await readRow(transaction, hash, ELECTED, JOINED);
+    const joined = await readPairs(transaction, MEMBERS, hash);
+    const members = joined.map(([url]) => url);
     const canonical = electCanonical(await readCandidates(transaction, members));
     const elected = canonical === undefined ? undefined : { canonical, members };
     await settle(transaction, ELECTED, hash, elected);
-    // Also if the result stays: while a member was away, texts of links to it reached no page.
-    for (const url of concerned(before, elected)) {
+    await update(transaction, JOINED, hash, elected && joined);
+    const known = new Map(joinedBefore);
+    for (const [url, since] of joined) {
+      // Also if the result stays: while a member was away, texts of links to it reached no page.
+      const isConcerned = url === canonical || url === before?.canonical;
+      if (!isConcerned && known.get(url) === since) continue;
       notify(transaction, PLACE, url);
       notify(transaction, PUBLISH, url);
     }
   },
 };
-
-/**
- * The URLs that have to look at the result: the one that is canonical now, the one that was before,
- * and new members, each of which may have been canonical in the cluster that it has left.
- */
-function concerned(
-  before: Election | undefined,
-  elected: Election | undefined,
-): ReadonlySet<string> {
-  const urls = new Set(elected?.members);
-  for (const member of before?.members ?? []) urls.delete(member);
-  if (before !== undefined) urls.add(before.canonical);
-  if (elected !== undefined) urls.add(elected.canonical);
-  return urls;
-}
 
 /*
  * Anchors: the canonical page of a cluster has the texts of all links to the cluster's members.

@@ -156,6 +156,21 @@ test('a page that joins a cluster is served no more, though its publisher came t
   assert.deepEqual(await script.findings(), []);
 });
 
+test('a page that is back before its cluster has noticed that it was away is looked at again', async () => {
+  await using script = await Script.open();
+  await script.load(page('a', 'One'), page('b', 'One'));
+  await script.run(); // The first one of equal ranks is elected: a.
+  await script.load(page('b', 'Two'));
+  await script.run({ without: ['election'] });
+  const joined = await script.percolator.transact((reader) => read(reader, CLUSTER, at('b')));
+  await (await script.begin('election', joined ?? '')).commit();
+  await script.run({ without: ['election'] }); // Page b is served.
+  await script.load(page('b', 'One'));
+  await script.run({ without: ['election'] });
+  await script.run(); // The election finds the same members as before.
+  assert.deepEqual(await script.findings(), []);
+});
+
 test('an election does not count once a rank that it has read is another', async () => {
   await using script = await Script.open();
   await script.load(page('a', 'Same'), page('b', 'Same'));

@@ -100,6 +100,11 @@ export const PUBLISH: TypedColumn<never> = jsonColumn(PAGES, 'publish');
 /** No value: the members, or the rank of one of them, have changed. */
 export const VOTE: TypedColumn<never> = jsonColumn(CLUSTERS, 'vote');
 export const ELECTED: TypedColumn<Election> = jsonColumn(CLUSTERS, 'elected');
+/** The members that the election has seen, each with when it had joined. */
+export const JOINED: TypedColumn<readonly (readonly [url: string, joined: number])[]> = jsonColumn(
+  CLUSTERS,
+  'joined',
+);
 
 export const ENTRY: TypedColumn<ExportEntry> = jsonColumn(EXPORTS, 'entry');
 /** The page of an entry that puts one. The serving index can be rebuilt from this column. */
@@ -111,7 +116,8 @@ export const DEPENDENTS: TypedColumn<true> = jsonColumn('dependents', 'includes'
 export const REDIRECTED: TypedColumn<true> = jsonColumn('redirects', 'redirects');
 export const LINKED: TypedColumn<readonly string[]> = jsonColumn('links', 'texts');
 export const USERS: TypedColumn<true> = jsonColumn('users', 'uses');
-export const MEMBERS: TypedColumn<true> = jsonColumn('members', 'member');
+/** When the page joined: the start timestamp of the transaction. */
+export const MEMBERS: TypedColumn<number> = jsonColumn('members', 'member');
 
 const OBSERVED = [
   CAPTURE,

@@ -8,7 +8,13 @@ import { serve, tellParent } from '../../harness/processes/index.ts';
 import { copyCounts, countCalls, countsPerUnit } from '../../harness/watched-stores.ts';
 import { checkAtRest } from '../check/check.ts';
 import type { Capture } from '../model/index.ts';
-import { createObservers, loadCapture, loadCrawl, untilAtRest } from '../percolator/pipeline.ts';
+import {
+  createObservers,
+  loadCapture,
+  loadCrawl,
+  READ_AHEAD,
+  untilAtRest,
+} from '../percolator/pipeline.ts';
 import { createTables } from '../percolator/tables.ts';
 import type { ExportTarget } from '../serving/serving-index.ts';
 import { openServingIndex } from '../serving/sqlite-index.ts';
@@ -55,7 +61,7 @@ await serve<ToPipeline>(async (options: BenchPipelineOptions) => {
   const crawl = await openBenchCrawl(options.crawl);
   const opened = await openStore(options.store);
   const { store, counts } = countCalls(opened);
-  const percolator = await openPercolator({ store });
+  const percolator = await openPercolator({ store, ...READ_AHEAD });
   await createTables(percolator);
   const index = await openServingIndex(options.indexFolder);
   const sightings = new Sightings();

@@ -12,7 +12,7 @@ import { UsageError } from '#results';
 import { monotonicUs } from '../../harness/load/monotonic-clock.ts';
 import { serve, tellParent } from '../../harness/processes/index.ts';
 import { describeDamage, readCaptures, type ServedPage } from '../model/index.ts';
-import { createObservers, loadCrawl, untilAtRest } from '../percolator/pipeline.ts';
+import { createObservers, loadCrawl, READ_AHEAD, untilAtRest } from '../percolator/pipeline.ts';
 import { createTables } from '../percolator/tables.ts';
 import type { ExportTarget } from '../serving/serving-index.ts';
 import { openServingIndex } from '../serving/sqlite-index.ts';
@@ -69,7 +69,7 @@ class Way implements ExportTarget {
 
 await serve(async ({ store: address, indexFolder, inputs }: PipelineOptions) => {
   const store = await openStore(address);
-  const percolator = await openPercolator({ store });
+  const percolator = await openPercolator({ store, ...READ_AHEAD });
   await createTables(percolator);
   const index = await openServingIndex(indexFolder);
   await rebuildIndex(percolator, index);

@@ -21,6 +21,7 @@
 import {
   type Observer,
   type Percolator,
+  type PercolatorOptions,
   PercolatorError,
   systemClock,
   type Transaction,
@@ -36,6 +37,13 @@ import { createExporter, publisher } from './exporting.ts';
 import { collector, linkInversion, redirectInversion } from './links.ts';
 import { electionCaller, ranker, rankSpreader } from './ranking.ts';
 import { CAPTURE, CAPTURED } from './tables.ts';
+
+/**
+ * How a database of the web index is opened. What an observer will read of a row comes with the
+ * read that finds out whether it has to run, and with the first of its own (section 2.5 of the
+ * paper).
+ */
+export const READ_AHEAD: Pick<PercolatorOptions, 'prefetch'> = { prefetch: 'learn' };
 
 export function createObservers(serving: ExportTarget): readonly Observer[] {
   return [

@@ -14,7 +14,7 @@ import {
 import { createMemoryBigtable, VirtualClock } from '#engine/testing';
 import { checkAtRest, checkLive } from '../check/check.ts';
 import type { Capture } from '../model/index.ts';
-import { createObservers, loadCapture } from './pipeline.ts';
+import { createObservers, loadCapture, READ_AHEAD } from './pipeline.ts';
 import { createTables } from './tables.ts';
 import { MemoryServingIndex } from './memory-serving-index.fixture.ts';
 import type { ExportTarget } from '../serving/serving-index.ts';
@@ -137,7 +137,7 @@ export class SimulatedIndex {
     const store = this.#slow(random.fork('store'), () => (isDead ? killed.promise : undefined));
     const liveness = { self: name, isDead: (owner: string) => this.#dead.has(owner) };
     const { clock } = this;
-    const percolator = await openPercolator({ store, clock, random, liveness });
+    const percolator = await openPercolator({ store, clock, random, liveness, ...READ_AHEAD });
     const serving = this.#options.servingOf?.(this.serving) ?? this.serving;
     const worker = percolator.startWorker(createObservers(serving), {
       concurrency: 6,

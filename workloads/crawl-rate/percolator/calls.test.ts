@@ -1,4 +1,4 @@
-/** docs/cells.md: the calls of the storage that a document of figure 7 takes, each with its reason. */
+/** docs/cells.md lists the calls of the storage that a document of figure 7 takes; it does. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';

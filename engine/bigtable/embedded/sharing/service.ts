@@ -106,7 +106,7 @@ export class Service {
   }
 
   #changed(tables: ReadonlySet<string> | undefined): void {
-    if (tables?.size === 0) return; // Nothing that anyone waits for.
+    if (tables?.size === 0) return; // Nothing that a client waits for.
     for (const client of this.#clients) client.changed(tables);
   }
 }

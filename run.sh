@@ -65,6 +65,7 @@ print_help() {
 ./run.sh --version            the version of this repository
 
 Figures:
+  reproduce             Which of the paper's claims hold here? (all experiments, one page)
   bench:crawl-rate      Figure 7: when does incremental processing beat a batch?
   bench:micro           Figure 8: what does a transaction cost next to a raw operation?
   bench:brokerage       Figure 9: what does an OLTP load cost next to PostgreSQL?

@@ -7,7 +7,14 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, test } from 'node:test';
-import { claimsOf, medianMs, numberIn, readRunRecord, type RunRecord } from '#results';
+import {
+  claimsOf,
+  medianMs,
+  numberIn,
+  readRunRecord,
+  referenceRecords,
+  type RunRecord,
+} from '#results';
 
 const ROOT = path.join(import.meta.dirname, '..');
 const figure7 = readRunRecord(path.join(ROOT, 'results/reference/figure-7'));
@@ -17,12 +24,7 @@ const figure10 = ifMeasured('results/reference/figure-10');
 const webIndex = ifMeasured('results/reference/web-index');
 
 describe('README.md says what was measured:', () => {
-  const there = [figure7, figure8, figure9, figure10, webIndex];
-  const records = new Map([
-    ...there.flatMap((record) => (record === null ? [] : [[record.experiment, record] as const])),
-    ['micro-hbase', readRunRecord(path.join(ROOT, 'results/reference/micro-hbase'))] as const,
-  ]);
-  for (const { says, paper, holdsIf, script, finding } of claimsOf(records)) {
+  for (const { says, paper, holdsIf, script, finding } of claimsOf(referenceRecords())) {
     test(says, () => {
       const { measured, verdict } = finding ?? { measured: 'not measured yet', verdict: 'open' };
       const cells = [says, paper, measured, holdsIf, verdict, `\`./run.sh ${script}\``];

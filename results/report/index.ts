@@ -32,7 +32,17 @@ export { type Html, html } from './page/html.ts';
 export { pageColors } from './page/html-page.ts';
 export { spansBetween } from './charts/shown-charts.ts';
 export { buildAll, refreshAll } from './all/all-page.ts';
-export { claimsOf, medianMs, numberIn } from './all/claims.ts';
+export { CLAIM_IDS, claimsOf, medianMs, numberIn } from './all/claims.ts';
+export { EXPERIMENTS, referenceRecords } from './all/experiments.ts';
+export type { ExperimentName, KnownExperiment } from './all/experiments.ts';
+export {
+  REPRODUCTION_COLUMNS,
+  reproductionOf,
+  reproductionPage,
+  summaryOf,
+  type Reproduced,
+} from './all/reproduction.ts';
+export { writeFileAtomically } from './write-file.ts';
 export { BATCH_RUN, figure7Findings, SUBJECT as FIGURE_7 } from './figure-7/findings.ts';
 export { measuredPoint, pointsOf } from './figure-7/points.ts';
 export type {

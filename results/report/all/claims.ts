@@ -11,11 +11,14 @@ import { formatRatio } from '../charts/format.ts';
 import { type Point, pointsOf, stateOf, type System } from '../figure-7/points.ts';
 import type { RunRecord } from '../run-record.ts';
 import { tooFewSamples } from '../histogram.ts';
+import { EXPERIMENTS, type ExperimentName } from './experiments.ts';
 import { CLAIMS as ONLY_CLAIMS, formatJudged, SHARED } from '../thresholds.ts';
 
 const BOUNDS = { ...SHARED, ...ONLY_CLAIMS };
 
 export interface Claim {
+  /** Its name on a command line: `waiting`. */
+  readonly id: string;
   readonly says: string;
   /** The paper's number. */
   readonly paper: string;
@@ -23,6 +26,10 @@ export interface Claim {
   readonly holdsIf: string;
   /** The script that measures it. */
   readonly script: string;
+  /** The experiment that measures it, and those that add to it where they were measured. */
+  readonly experiments: readonly [ExperimentName, ...ExperimentName[]];
+  /** What a run of another machine may differ by, and still have found the same. */
+  readonly tolerance: Tolerance;
   /** Null if the record does not have it. */
   readonly finding: Finding | null;
 }
@@ -30,24 +37,31 @@ export interface Claim {
 export interface Finding {
   readonly measured: string;
   readonly verdict: string;
+  /** What two runs are compared by, by what it is of: a store, or nothing. */
+  readonly numbers: Readonly<Record<string, number>>;
 }
 
-/**
- * The records by their experiment: `crawl-rate`, `micro`, `brokerage`, `web-index`, `failover`; and
- * `micro-hbase`, which is `micro` on HBase.
- */
+export interface Tolerance {
+  /** At least 1: how many times one number may be the other. */
+  readonly factor: number;
+  /** A number that is better than the reference's may be so by more. */
+  readonly better: 'higher' | 'lower' | 'neither';
+}
+
+/** The records by their experiment, as experiments.ts names them. */
 export type RecordsByExperiment = ReadonlyMap<string, RunRecord>;
 
 export function claimsOf(records: RecordsByExperiment): readonly Claim[] {
-  return CLAIMS.map(({ says, paper, holdsIf, script, experiment, find }) => {
-    const record = records.get(experiment);
+  return CLAIMS.map(({ find, ...claim }) => {
+    const record = records.get(claim.experiments[0]);
     const found = record === undefined ? null : find(record, records);
-    return { says, paper, holdsIf, script, finding: found === null ? null : judged(found) };
+    const { script } = EXPERIMENTS[claim.experiments[0]];
+    return { ...claim, script, finding: found === null ? null : judged(found) };
   });
 }
 
-function judged({ measured, verdict, samples }: Found): Finding {
-  return { measured, verdict: tooFewSamples(samples) ?? verdict };
+function judged({ measured, verdict, numbers, samples }: Found): Finding {
+  return { measured, verdict: tooFewSamples(samples) ?? verdict, numbers };
 }
 
 /** A finding with the samples that it rests on, of the part that has the fewest. */
@@ -55,93 +69,104 @@ interface Found extends Finding {
   readonly samples?: number | null;
 }
 
-interface KnownClaim extends Omit<Claim, 'finding'> {
-  readonly experiment: string;
+interface KnownClaim extends Omit<Claim, 'finding' | 'script'> {
   readonly find: (record: RunRecord, records: RecordsByExperiment) => Found | null;
 }
 
 const CLAIMS: readonly KnownClaim[] = [
   {
+    id: 'waiting',
     says: 'At 1 % per hour, a document waits far less than in a batch',
     paper: 'about 1,000 times',
-    experiment: 'crawl-rate',
-    script: 'bench:crawl-rate',
+    experiments: ['crawl-rate'],
+    tolerance: { factor: 2, better: 'higher' },
     holdsIf: `at least ${BOUNDS.latencyRatioMin} times; by less: above 1`,
     find: shorterWait,
   },
   {
+    id: 'saturation',
     says: 'Percolator stops keeping up at some crawl rate',
     paper: '40 %/hour',
-    experiment: 'crawl-rate',
-    script: 'bench:crawl-rate',
+    experiments: ['crawl-rate'],
+    tolerance: { factor: 5, better: 'higher' },
     holdsIf: `a rate tried ends it; later: above ${BOUNDS.wallRate} %/hour`,
     find: endOfPercolator,
   },
   {
+    id: 'flat-batch',
     says: 'The latency of the batch does not depend on low crawl rates',
     paper: 'flat',
-    experiment: 'crawl-rate',
-    script: 'bench:crawl-rate',
+    experiments: ['crawl-rate'],
+    tolerance: { factor: 1.5, better: 'lower' },
     holdsIf: `highest at most ${BOUNDS.flatRatioMax} times the lowest`,
     find: flatBatch,
   },
   {
+    id: 'reads',
     says: "Reads cost little more than raw Bigtable's",
     paper: '0.94',
-    experiment: 'micro',
-    script: 'bench:micro',
+    experiments: ['micro', 'micro-hbase'],
+    tolerance: { factor: 1.25, better: 'higher' },
     holdsIf: `at least ${BOUNDS.readsOfRawMin}`,
     find: (_, records) => ofRaw(records, 'read', { min: BOUNDS.readsOfRawMin, max: Infinity }),
   },
   {
+    id: 'writes',
     says: 'Writes cost about four times as much',
     paper: '0.23',
-    experiment: 'micro',
-    script: 'bench:micro',
+    experiments: ['micro', 'micro-hbase'],
+    tolerance: { factor: 1.25, better: 'neither' },
     holdsIf: `${BOUNDS.writesOfRaw.min} to ${BOUNDS.writesOfRaw.max}`,
     find: (_, records) => ofRaw(records, 'write', BOUNDS.writesOfRaw),
   },
   {
+    id: 'processor',
     says: 'A brokerage needs far more processor than on a database',
     paper: '30 times',
-    experiment: 'brokerage',
-    script: 'bench:brokerage',
+    experiments: ['brokerage'],
+    tolerance: { factor: 1.5, better: 'neither' },
     holdsIf: `at least ${BOUNDS.inflationMin} times; by less: above 1`,
     find: moreProcessor,
   },
   {
+    id: 'straight-line',
     says: 'Cost grows in a straight line with the load',
     paper: 'yes',
-    experiment: 'brokerage',
-    script: 'bench:brokerage',
+    experiments: ['brokerage'],
+    tolerance: { factor: 3, better: 'lower' },
     holdsIf: `R² of at least ${BOUNDS.rSquaredMin}`,
     find: straightLine,
   },
   {
+    id: 'freshness',
     says: 'Documents in results are younger than with a batch',
     paper: 'by 50 %',
-    experiment: 'web-index',
-    script: 'bench:web-index',
+    experiments: ['web-index'],
+    tolerance: { factor: 1.25, better: 'higher' },
     holdsIf: `at least ${BOUNDS.youngerPercentMin} %; by less: above 0`,
     find: younger,
   },
   {
+    id: 'operations',
     says: 'A document takes about 50 operations of Bigtable',
     paper: '50',
-    experiment: 'web-index',
-    script: 'bench:web-index',
+    experiments: ['web-index'],
+    tolerance: { factor: 1.25, better: 'lower' },
     holdsIf: `a recrawl at most ${BOUNDS.operationsMax}`,
     find: operations,
   },
   {
+    id: 'recovery',
     says: 'A third of the tablet servers is killed, and the rate comes back',
     paper: 'yes, after a dip',
-    experiment: 'failover',
-    script: 'bench:failover',
+    experiments: ['failover'],
+    tolerance: { factor: 2, better: 'lower' },
     holdsIf: `at most ${BOUNDS.recoverySecondsMax} s after detection; later: ever`,
     find: comesBack,
   },
 ];
+
+export const CLAIM_IDS: readonly string[] = CLAIMS.map(({ id }) => id);
 
 /** The median latency of a system at a crawl rate; null if the record does not have it. */
 export function medianMs(
@@ -177,6 +202,7 @@ function shorterWait(record: RunRecord): Found | null {
   const times = batch / ours;
   return {
     measured: formatRatio(times),
+    numbers: { times },
     verdict: byLess(times, { least: BOUNDS.latencyRatioMin, above: 1 }),
     samples: documentsAt(pointsOf(record), [1]),
   };
@@ -206,6 +232,7 @@ function endOfPercolator(record: RunRecord): Found | null {
   const isReached = rates('saturated').some((rate) => rate > highest);
   return {
     measured: `above ${highest} %/hour`,
+    numbers: { percentPerHour: highest },
     verdict: isReached ? (highest > BOUNDS.wallRate ? 'holds, later' : 'holds') : 'not reached',
     samples: documentsAt(
       points.filter(({ system }) => system === 'percolator'),
@@ -235,6 +262,7 @@ function flatBatch(record: RunRecord): Found | null {
   const bounds = new Set([low.toFixed(1), high.toFixed(1)]);
   return {
     measured: `${[...bounds].join(' to ')} s`,
+    numbers: { ratio: high / low },
     verdict: high <= BOUNDS.flatRatioMax * low ? 'holds' : 'does not hold',
     samples: documentsAt(batches, rates),
   };
@@ -287,6 +315,7 @@ function straightLine(record: RunRecord): Found | null {
     of: (store) => numberIn(record, 'lines', 'R²', `Percolator, ${store}`),
     before: 'R² ',
     decimals: 3,
+    comparedBy: (value) => 1 - value,
     samplesOf: (store) => {
       const points = marks.find(({ name }) => name === `Percolator, ${store}`)?.points ?? [];
       return Math.min(...points.map(({ samples }) => samples ?? Infinity));
@@ -318,6 +347,7 @@ function younger(record: RunRecord): Found | null {
   const verdict = (value: number): string => byLess(value, { least, above: 0 });
   return {
     measured: `by ${formatJudged(percent, 0, verdict)} %; with no delay by ${formatJudged(most, 0, verdict)} %`,
+    numbers: { percent },
     verdict: most < least ? 'not judged' : verdict(percent),
     samples: recrawls(record, 'observers', 'batch'),
   };
@@ -331,6 +361,7 @@ function operations(record: RunRecord): Found | null {
   const holds = (value: number): boolean => value <= BOUNDS.operationsMax;
   return {
     measured: `${formatJudged(recrawl, 0, holds)} for a recrawl, ${load.toFixed(0)} in a load`,
+    numbers: { recrawl },
     verdict: holds(recrawl) ? 'holds' : 'does not hold',
     samples: recrawls(record, 'observers'),
   };
@@ -348,9 +379,10 @@ function comesBack(record: RunRecord): Found | null {
   ].map((what) => numberIn(record, 'failure', 'value', what));
   if (typeof lowest !== 'number' || typeof detected !== 'number') return null;
   const dip = `a dip to ${lowest.toFixed(0)} %`;
-  if (typeof back !== 'number') return { measured: dip, verdict: 'does not hold' };
+  if (typeof back !== 'number') return { measured: dip, verdict: 'does not hold', numbers: {} };
   return {
     measured: `${dip}, back after ${back.toFixed(0)} s`,
+    numbers: { afterDetection: back - detected },
     verdict: back - detected <= BOUNDS.recoverySecondsMax ? 'holds' : 'holds, later',
     samples: arrived(record),
   };
@@ -371,6 +403,8 @@ interface OnStores {
   /** Decimals of a value, unless its verdict needs more. */
   readonly decimals: number;
   readonly unit?: string;
+  /** The number by which two runs are compared. Default: the value. */
+  readonly comparedBy?: (value: number) => number;
   /** Default: not known. */
   readonly samplesOf?: (store: string) => number;
   readonly holds: (value: number) => boolean;
@@ -386,6 +420,7 @@ function onEachStore({
   before = '',
   decimals,
   unit = '',
+  comparedBy = (value) => value,
   samplesOf = () => Infinity,
   holds,
   holdsByLess = () => false,
@@ -405,6 +440,7 @@ function onEachStore({
   const fallback = found.some(({ value }) => holdsByLess(value)) ? 'holds, by less' : otherwise;
   return {
     measured: `${before}${measured.join(', ')}${unit}`,
+    numbers: Object.fromEntries(found.map(({ store, value }) => [store, comparedBy(value)])),
     verdict: holding.length === 0 ? fallback : `holds${where}`,
     samples: Math.min(...found.map(({ store }) => samplesOf(store))),
   };

@@ -49,7 +49,7 @@ export function planLine({ about, seconds, diskBytes }: RunPlan, folder: string)
 }
 
 /** A rough duration: "20 seconds", "5 minutes", "2 hours". */
-function durationText(seconds: number): string {
+export function durationText(seconds: number): string {
   if (seconds < 90) return counted(Math.max(5, 5 * Math.round(seconds / 5)), 'seconds');
   if (seconds < 90 * 60) return counted(Math.round(seconds / 60), 'minutes');
   return counted(Math.round(seconds / 3_600), 'hours');
@@ -57,7 +57,7 @@ function durationText(seconds: number): string {
 
 export type ProfileName = Exclude<Profile, 'custom'>;
 
-const PROFILES = ['smoke', 'quick', 'standard', 'full'] as const;
+export const PROFILES = ['smoke', 'quick', 'standard', 'full'] as const;
 
 /** The size of each profile. */
 export type Sizes<S> = Readonly<Record<ProfileName, S>>;

@@ -11,6 +11,7 @@ import path from 'node:path';
 import { execa, ExecaError, parseCommandString } from 'execa';
 import { flag, integer, number, runCommand, text, UsageError } from '#harness';
 import { compareRuns, conclude } from '../compare/compare-runs.ts';
+import { type EndedScript, runTreeScript } from '../script-process.ts';
 import { sharePackages } from './share-packages.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
@@ -122,10 +123,7 @@ async function git(...words: string[]): Promise<string> {
   return (await execa('git', words, { cwd: ROOT })).stdout;
 }
 
-/**
- * Runs the script in the folder of the caller, as run.sh does. What the script prints goes to
- * standard error, like its progress: standard output is for the comparison.
- */
+/** @throws UsageError if the script does not succeed */
 async function runScript(
   tree: string,
   {
@@ -134,30 +132,14 @@ async function runScript(
     signal,
   }: { readonly script: readonly string[]; readonly out: string; readonly signal: AbortSignal },
 ): Promise<void> {
-  const words = [...script, '--out', out];
-  const ended = await execa(path.join(tree, 'run.sh'), words, {
-    stdin: 'ignore',
-    stdout: process.stderr,
-    stderr: 'inherit',
-    reject: false,
-    cancelSignal: signal,
-    killSignal: 'SIGINT',
-    forceKillAfterDelay: false, // A second ctrl-C ends it; until then it may clean up.
-  });
-  signal.throwIfAborted();
+  const ended = await runTreeScript(tree, [...script, '--out', out], { signal });
   if (!ended.failed) return;
   throw new UsageError(
     `--run is ${JSON.stringify(script.join(' '))}, which must succeed in both versions; in ${tree === ROOT ? 'this one' : 'the older one'} it ${wayOf(ended)}.`,
   );
 }
 
-interface Ended {
-  readonly exitCode?: number | undefined;
-  readonly signal?: string | undefined;
-  readonly originalMessage?: string | undefined;
-}
-
-function wayOf({ exitCode, signal, originalMessage }: Ended): string {
+function wayOf({ exitCode, signal, originalMessage }: EndedScript): string {
   if (signal !== undefined) return `was ended by ${signal}`;
   if (exitCode !== undefined) return `ended with exit code ${exitCode}`;
   return `could not be started: ${originalMessage}`;

@@ -2,7 +2,7 @@
 # The front door: sets the repository up, if needed, and runs the requested script.
 #
 #   1. Look at the command line: help and the error for an unknown script need no setup.
-#   2. Look at the machine: Node 20 or newer, and npm.
+#   2. Look at the machine: Node 20 or newer, and npm where something is to be installed.
 #   3. Run `npm ci`, unless the stamp in node_modules says that it was done for this lockfile.
 #   4. Run the script on Node 24, which the npm package `node` provides.
 #
@@ -43,7 +43,7 @@ main() {
   command=$(command_of "$script")
   [ -n "$command" ] || refuse "There is no script $script;$(instead_of "$script") ./run.sh --help lists all."
 
-  need_node_and_npm
+  need_node
   set_up
   node=$(node_24)
   case "$command" in
@@ -53,6 +53,7 @@ main() {
       exec "$node" "$root/${command#node }" "$@"
       ;;
   esac
+  need_npm
   exec npm run --silent "$script" -- "$@"
 }
 
@@ -107,6 +108,7 @@ Tools:
   runs                  Which runs were measured here, and which of them can go?
   report                What did a run find? (its page again; with --all, one of all runs)
   fetch                 What do optional parts need? (brings HBase, Hadoop, TLA tools, Deno, Bun, kerberos)
+  archive               How is this installed where there is no network? (packs all it needs)
   pack:engine           How can another project use the engine? (makes a package)
 
 Development:
@@ -118,6 +120,7 @@ Development:
   unused                Is there code that nothing uses?
   format                Formats all files.
   lines                 How many lines and modules does each folder have?
+  artifact              Writes ARTIFACT.md, the claims for those who evaluate them.
   options               Writes docs/options.md, the options of all scripts.
   relock                Writes package-lock.json, after a change of dependencies.
 
@@ -181,10 +184,16 @@ refuse() {
   exit 2
 }
 
-need_node_and_npm() {
+# A complete installation has a Node of its own, as one from an archive has where there is no other.
+need_node() {
+  [ "$(major_version node)" -lt 20 ] && [ -f "$stamp_file" ] && own_node_runs &&
+    PATH=$root/node_modules/.bin:$PATH
   command -v node >/dev/null || refuse 'Node 20 or newer is needed, and there is no node on PATH.'
   [ "$(major_version node)" -ge 20 ] ||
     refuse "Node 20 or newer is needed, and the node on PATH is $(node --version 2>&1 | head -n 1)."
+}
+
+need_npm() {
   command -v npm >/dev/null || refuse 'npm is needed, and is not on PATH; it usually comes with Node.'
 }
 
@@ -211,6 +220,7 @@ set_up() {
 }
 
 install() {
+  need_npm
   echo 'Setting up: npm ci installs the dependencies (once, about 790 MB on the disk).' >&2
   rm -f "$stamp_file"
   # Warnings are hidden: npm would complain that this Node is not the 24 that is about to be

@@ -10,6 +10,7 @@ import { type ErrorCode, isRetryable, PercolatorError } from '#engine';
 import packageJson from '../package.json' with { type: 'json' };
 import { runInTurn } from '../workloads/harness/testing/run-script.ts';
 import { optionsPage } from '../workloads/tools/options/page.ts';
+import { artifactPage } from '../workloads/tools/reproduce/artifact-page.ts';
 import { SLOW } from '../workloads/tools/test/slow.ts';
 import { LINES_MAX, projectFiles, SPLINTERS_FILE, splintersOf } from './modules.ts';
 
@@ -153,6 +154,28 @@ describe('the documentation', () => {
     );
   });
 
+  test('is cited by the same version, license, abstract and words everywhere', () => {
+    const { version, license, keywords, author } = packageJson;
+    const cited = read('CITATION.cff');
+    const zenodo = JSON.parse(read('.zenodo.json')) as Readonly<Record<string, unknown>>;
+    const fields = new Map(
+      [...cited.matchAll(/^([\w-]+): (.+)$/gm)].map(([, name = '', value]) => [name, value]),
+    );
+    assert.deepEqual([fields.get('version'), fields.get('license')], [version, license]);
+    assert.deepEqual([zenodo['version'], zenodo['license']], [version, license]);
+    assert.deepEqual(zenodo['creators'], [{ name: author }]);
+    assert.equal(zenodo['publication_date'], fields.get('date-released'));
+    assert.deepEqual(zenodo['keywords'], keywords);
+    assert.deepEqual(
+      [...(/^keywords:\n((?: .*\n)+)/m.exec(cited)?.[1] ?? '').matchAll(/- (.*)/g)].map(
+        ([, word]) => word,
+      ),
+      keywords,
+    );
+    const [, abstract = '?'] = /^abstract: >-\n +(.*)/m.exec(cited) ?? [];
+    assert.ok(String(zenodo['description']).startsWith(abstract));
+  });
+
   test('explains every error code, and which of them may be retried', () => {
     const [, union = ''] =
       /export type ErrorCode =([^;]*);/.exec(codeOf('engine/base/errors.ts')) ?? [];
@@ -223,6 +246,13 @@ describe('a script that a user runs', () => {
     const helps = programs.map(([script], i) => ({ script, help: ended[i]?.stdout ?? '' }));
     const isSame = read('docs/options.md') === optionsPage(helps);
     assert.ok(isSame, 'docs/options.md is out of date: ./run.sh options');
+    const helpOf = (of: string) =>
+      Promise.resolve(helps.find(({ script }) => script === of)?.help ?? '');
+    // The formatter pads the cells of tables.
+    const squeezed = (text: string): string =>
+      text.replaceAll(/ +/g, ' ').replaceAll(/-{3,}/g, '-');
+    const isCurrent = squeezed(read('ARTIFACT.md')) === squeezed(await artifactPage(helpOf));
+    assert.ok(isCurrent, 'ARTIFACT.md is out of date: ./run.sh artifact');
   });
 });
 

@@ -32,7 +32,7 @@ export { type Html, html } from './page/html.ts';
 export { pageColors } from './page/html-page.ts';
 export { spansBetween } from './charts/shown-charts.ts';
 export { buildAll, refreshAll } from './all/all-page.ts';
-export { CLAIM_IDS, claimsOf, medianMs, numberIn } from './all/claims.ts';
+export { type Claim, CLAIM_IDS, claimsOf, medianMs, numberIn } from './all/claims.ts';
 export { EXPERIMENTS, referenceRecords } from './all/experiments.ts';
 export type { ExperimentName, KnownExperiment } from './all/experiments.ts';
 export {
@@ -40,6 +40,7 @@ export {
   reproductionOf,
   reproductionPage,
   summaryOf,
+  toleranceText,
   type Reproduced,
 } from './all/reproduction.ts';
 export { writeFileAtomically } from './write-file.ts';

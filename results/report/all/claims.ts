@@ -46,6 +46,8 @@ export interface Tolerance {
   readonly factor: number;
   /** A number that is better than the reference's may be so by more. */
   readonly better: 'higher' | 'lower' | 'neither';
+  /** What is compared, if not the number that is shown. */
+  readonly of?: string;
 }
 
 /** The records by their experiment, as experiments.ts names them. */
@@ -97,7 +99,7 @@ const CLAIMS: readonly KnownClaim[] = [
     says: 'The latency of the batch does not depend on low crawl rates',
     paper: 'flat',
     experiments: ['crawl-rate'],
-    tolerance: { factor: 1.5, better: 'lower' },
+    tolerance: { factor: 1.5, better: 'lower', of: 'highest over lowest' },
     holdsIf: `highest at most ${BOUNDS.flatRatioMax} times the lowest`,
     find: flatBatch,
   },
@@ -133,7 +135,7 @@ const CLAIMS: readonly KnownClaim[] = [
     says: 'Cost grows in a straight line with the load',
     paper: 'yes',
     experiments: ['brokerage'],
-    tolerance: { factor: 3, better: 'lower' },
+    tolerance: { factor: 3, better: 'lower', of: '1 - R²' },
     holdsIf: `R² of at least ${BOUNDS.rSquaredMin}`,
     find: straightLine,
   },
@@ -160,7 +162,7 @@ const CLAIMS: readonly KnownClaim[] = [
     says: 'A third of the tablet servers is killed, and the rate comes back',
     paper: 'yes, after a dip',
     experiments: ['failover'],
-    tolerance: { factor: 2, better: 'lower' },
+    tolerance: { factor: 2, better: 'lower', of: 'seconds after detection' },
     holdsIf: `at most ${BOUNDS.recoverySecondsMax} s after detection; later: ever`,
     find: comesBack,
   },

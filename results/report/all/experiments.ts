@@ -18,6 +18,9 @@ export interface KnownExperiment {
   readonly reference: string;
   /** Beyond what `./run.sh` installs; null if nothing. */
   readonly needs: string | null;
+  /** The most that a run of the quick profile has at a time, in all its processes, if measured. */
+  readonly memoryMb: number | null;
+  readonly diskMb: number | null;
   /** Where the time is not that of the script's `--help`, because of the options. */
   readonly seconds?: number;
 }
@@ -39,6 +42,8 @@ export const EXPERIMENTS: Readonly<Record<ExperimentName, KnownExperiment>> = {
     options: [],
     reference: 'figure-7',
     needs: null,
+    memoryMb: null,
+    diskMb: null,
   },
   micro: {
     about: 'Figure 8: reads and writes in a transaction, next to raw ones',
@@ -46,6 +51,8 @@ export const EXPERIMENTS: Readonly<Record<ExperimentName, KnownExperiment>> = {
     options: [],
     reference: 'figure-8',
     needs: null,
+    memoryMb: null,
+    diskMb: null,
   },
   'micro-hbase': {
     about: 'Figure 8 on HBase, the store that is most like the paper\u2019s',
@@ -53,6 +60,8 @@ export const EXPERIMENTS: Readonly<Record<ExperimentName, KnownExperiment>> = {
     options: ['--store', 'hbase', '--figure-only', '--conditional-batch', '--warm-up', '3'],
     reference: 'micro-hbase',
     needs: HBASE,
+    memoryMb: null,
+    diskMb: null,
     seconds: 260,
   },
   brokerage: {
@@ -61,6 +70,8 @@ export const EXPERIMENTS: Readonly<Record<ExperimentName, KnownExperiment>> = {
     options: [],
     reference: 'figure-9',
     needs: null,
+    memoryMb: null,
+    diskMb: null,
   },
   'web-index': {
     about: 'Section 4: a web index, by observers and by a batch',
@@ -68,6 +79,8 @@ export const EXPERIMENTS: Readonly<Record<ExperimentName, KnownExperiment>> = {
     options: [],
     reference: 'web-index',
     needs: null,
+    memoryMb: null,
+    diskMb: null,
   },
   failover: {
     about: 'Figure 10: a third of the region servers is killed under load',
@@ -75,6 +88,8 @@ export const EXPERIMENTS: Readonly<Record<ExperimentName, KnownExperiment>> = {
     options: [],
     reference: 'figure-10',
     needs: HBASE,
+    memoryMb: null,
+    diskMb: null,
   },
 };
 

@@ -69,10 +69,14 @@ export function reproductionOf({ reference, yours, missing }: Reproduction): rea
 }
 
 /** The bounds within which a claim counts as reproduced, in words. */
-function toleranceText({ holdsIf, tolerance }: Pick<Claim, 'holdsIf' | 'tolerance'>): string {
-  const { factor, better } = tolerance;
+export function toleranceText({
+  holdsIf,
+  tolerance,
+}: Pick<Claim, 'holdsIf' | 'tolerance'>): string {
+  const { factor, better, of } = tolerance;
   const orBetter = better === 'neither' ? '' : ', or better';
-  return `${holdsIf}; else within ${factor} times of the reference${orBetter}`;
+  const what = of === undefined ? '' : `${of} `;
+  return `${holdsIf}; else ${what}within ${factor} times of the reference${orBetter}`;
 }
 
 interface Run {

@@ -1,9 +1,9 @@
 /**
- * `./run.sh reproduce`: measures all claims of the paper, in order of cost, and says of each whether
- * it was reproduced.
+ * `./run.sh reproduce`: measures all claims of the paper, in order of cost, and says of each
+ * whether it was reproduced.
  *
- * Exit codes: 0 no claim was missed; 1 at least one was; 2 a mistake on the command line; 130 or 143
- * interrupted, and the same command continues.
+ * Exit codes: 0 no claim was missed; 1 at least one was; 2 a mistake on the command line; 130 or
+ * 143 interrupted, and the same command continues.
  */
 import path from 'node:path';
 import { execa } from 'execa';

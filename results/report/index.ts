@@ -69,5 +69,5 @@ export {
 } from './run-folders.ts';
 export type { FoundRun } from './run-folders.ts';
 export { mayBeMeasuring } from './environment.ts';
-export { targetVerdict } from './run-record.ts';
+export { isVirtual, targetVerdict } from './run-record.ts';
 export type * from './run-record.ts';

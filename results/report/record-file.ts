@@ -266,5 +266,6 @@ const runRecord: Shape<record.RunRecord> = object<record.RunRecord>({
     }),
   ),
   limitations: list(aString),
+  doubts: addedLater(list(aString)),
   timeline: addedLater(timeline),
 });

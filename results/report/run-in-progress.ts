@@ -64,7 +64,7 @@ export interface Run {
   discard(): void;
 }
 export type FinalState = Exclude<RunRecord['state'], 'running'>;
-type DescribedLater = 'store' | 'findings' | 'targets' | 'limitations' | 'timeline';
+type DescribedLater = 'store' | 'findings' | 'targets' | 'limitations' | 'doubts' | 'timeline';
 
 /** `results/runs/<experiment>-<UTC time>` in this project: the default output folder of a run. */
 export function defaultRunFolder(experiment: string): string {
@@ -200,6 +200,7 @@ export function newRecord(folder: string, header: RunHeader): RunRecord {
     findings: { ...subjectOf(header), ...nothing },
     targets,
     limitations: header.limitations ?? [],
+    doubts: [],
     timeline: null,
   };
 }

@@ -43,6 +43,11 @@ export interface RunRecord {
   readonly targets: readonly Target[];
   /** The limitations of the numbers, in whole sentences. */
   readonly limitations: readonly string[];
+  /**
+   * What makes this run itself doubtful, such as a clock that was set, in whole sentences: its page
+   * says them first. Missing in older records.
+   */
+  readonly doubts?: readonly string[] | null;
   /** The run second by second, if it was watched (`--watch`); missing in older records. */
   readonly timeline?: Timeline | null;
 }

@@ -2,7 +2,6 @@
  * `./run.sh bench:micro`: figure 8 of the paper on every store, its parts, and measurements that
  * the paper does not show.
  */
-import { availableParallelism, loadavg } from 'node:os';
 import {
   flag,
   integer,
@@ -21,8 +20,6 @@ import { DATABASE_OPTIONS } from '../harness/engine-settings.ts';
 import { STAMP_BYTES } from './data.ts';
 import { measureStores } from './experiment.ts';
 import { expectedSeconds, limitationsOf, SIZES } from './plan.ts';
-
-const busy = (loadavg()[0] ?? 0) / availableParallelism();
 
 await runExperiment(
   {
@@ -119,7 +116,7 @@ await runExperiment(
           name: stores.join(', '),
           durability: 'The table of each store says what a commit survives.',
         },
-        limitations: limitationsOf(busy, { processes }),
+        limitations: limitationsOf({ processes }),
       };
     },
   },

@@ -124,15 +124,8 @@ const ALWAYS: readonly string[] = [
   'Raw operations have the guarantees of the storage alone: a write is one cell, blind; a read is the newest version of one column. A Percolator read includes its start timestamp, which in the paper cost the tablet server nothing.',
 ];
 
-/** @param load of the machine before the run, per core: 1 is fully busy */
-export function limitationsOf(
-  load: number,
-  { processes }: Pick<MicroPlan, 'processes'>,
-): readonly string[] {
-  const limitations = [...(processes === 0 ? ONE_PROCESS : inProcesses(processes)), ...ALWAYS];
-  if (load < 0.5) return limitations;
-  const busy = `The machine was busy with other work when the run began (load ${load.toFixed(1)} per core), so rates are too low, and their intervals are wide; CPU time per operation suffers less.`;
-  return [busy, ...limitations];
+export function limitationsOf({ processes }: Pick<MicroPlan, 'processes'>): readonly string[] {
+  return [...(processes === 0 ? ONE_PROCESS : inProcesses(processes)), ...ALWAYS];
 }
 
 function inProcesses(processes: number): readonly string[] {

@@ -94,9 +94,43 @@ const SO_FAR = html`<p>
   its end.
 </p>`;
 
-/** A run that has no result says so before anything else. */
+/** A run that has no result says so before anything else, and so does one that is doubtful. */
 function doubts(record: RunRecord, { opening }: RunContent): Html {
-  return isSound(record) ? html`` : opening;
+  const sentences = doubtsOf(record);
+  if (sentences.length === 0) return isSound(record) ? html`` : opening;
+  return html`
+    ${isSound(record) ? null : opening}
+    <section class="doubts">
+      <h2>Doubtful</h2>
+      <ul>
+        ${sentences.map((sentence) => html`<li>${sentence}</li>`)}
+      </ul>
+    </section>
+  `;
+}
+
+/** What makes the run doubtful: its machine, its code, or that it disagrees with itself. */
+export function doubtsOf(record: RunRecord): readonly string[] {
+  const { doubts: told, targets, limitations: all, environment } = record;
+  const again = targets.filter(({ name, met }) => name.endsWith(AGAIN) && met === false);
+  return [
+    ...(told ?? all.filter(isOldDoubt)),
+    ...(environment.commit?.dirty === true ? [CODE_DIFFERED] : []),
+    ...again.map(
+      ({ name, measured }) =>
+        `The run disagrees with itself: ${name.slice(0, -AGAIN.length)} was ${measured} when it was measured a second time.`,
+    ),
+  ];
+}
+
+const CODE_DIFFERED = 'The code differed from its commit when the run was made.';
+
+/** How the target of a number that is measured a second time ends. */
+const AGAIN = ', measured again';
+
+/** A record that is older than its field of doubts has this one among its limitations. */
+function isOldDoubt(limitation: string): boolean {
+  return limitation.startsWith('The machine was busy with other work when the run began');
 }
 
 function isSound({ findings }: RunRecord): boolean {
@@ -193,7 +227,8 @@ function limitationsSection(record: RunRecord): Html {
 
 /** The run's own limitations, after those derived from its record. */
 export function limitations(record: RunRecord): readonly string[] {
-  return [...derivedLimitations(record), ...record.limitations];
+  const own = record.limitations.filter((one) => record.doubts || !isOldDoubt(one));
+  return [...derivedLimitations(record), ...own];
 }
 
 function derivedLimitations(record: RunRecord): readonly string[] {
@@ -206,7 +241,6 @@ function derivedLimitations(record: RunRecord): readonly string[] {
     commit === null
       ? 'The run was not made from a git checkout; its code is not identified.'
       : null,
-    commit?.dirty === true ? 'The code differed from its commit when the run was made.' : null,
   ];
   return found.filter((sentence) => sentence !== null);
 }

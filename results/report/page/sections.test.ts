@@ -2,11 +2,19 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
+import { findingsContent } from '../report.ts';
 import type { RunRecord } from '../run-record.ts';
 import { SAMPLE_FINDINGS } from '../testing/sample-findings.ts';
 import { createSampleRun } from '../testing/sample-run.ts';
 import { html } from './html.ts';
-import { limitations, runChips, runPage, runSection, targetsSection } from './run-page.ts';
+import {
+  doubtsOf,
+  limitations,
+  runChips,
+  runPage,
+  runSection,
+  targetsSection,
+} from './run-page.ts';
 
 const { record } = createSampleRun(temporaryFolder());
 
@@ -25,6 +33,47 @@ test('a proof is no measurement, so it is not called exploratory', () => {
     findings: { ...SAMPLE_FINDINGS, kind: 'proof' },
   };
   assert.doesNotMatch([...limitations(proof), ...runChips(proof)].join(), /exploratory/);
+});
+
+describe('a doubtful run', () => {
+  const { environment } = record;
+  const busy = 'The machine was busy with other work when the run began (load 0.8 per core).';
+  const [sample] = record.targets;
+  const clean: RunRecord = {
+    ...record,
+    doubts: [],
+    environment: { ...environment, commit: { hash: 'abc', dirty: false } },
+  };
+
+  test('says so before its first chart, and one without doubts says nothing', () => {
+    const content = findingsContent(SAMPLE_FINDINGS, 'finished');
+    const page = runPage({ ...clean, doubts: ['The clock was set.'] }, content);
+    const at = page.indexOf('<h2>Doubtful</h2>');
+    assert.ok(at > 0 && at < page.indexOf('<canvas') && page.includes('The clock was set.'));
+    assert.ok(!runPage(clean, content).includes('<h2>Doubtful</h2>'));
+  });
+
+  test('has other code than its commit, or disagrees with itself', () => {
+    assert.deepEqual(doubtsOf(clean), []);
+    const commit = { hash: 'abc', dirty: true };
+    assert.match(
+      doubtsOf({ ...clean, environment: { ...environment, commit } }).join(),
+      /differed/,
+    );
+    assert.ok(sample !== undefined);
+    const again = { ...sample, name: 'emulator, reads, measured again', met: false };
+    assert.match(
+      doubtsOf({ ...clean, targets: [again] }).join(),
+      /^The run disagrees with itself: emulator, reads was .* a second time\.$/,
+    );
+    assert.deepEqual(doubtsOf({ ...clean, targets: [{ ...again, met: true }] }), []);
+  });
+
+  test('of an older record has its doubt among its limitations, and shows it once', () => {
+    const old: RunRecord = { ...clean, doubts: null, limitations: [busy, 'One machine.'] };
+    assert.deepEqual(doubtsOf(old), [busy]);
+    assert.ok(!limitations(old).includes(busy) && limitations(old).includes('One machine.'));
+  });
 });
 
 describe('the record', () => {

@@ -9,6 +9,7 @@ export function resultLines(record: RunRecord): readonly string[] {
   return [
     ...(state === 'interrupted' ? ['Interrupted: this is what was found until then.', ''] : []),
     ...findings.tables.flatMap(tableLines),
+    ...(record.doubts ?? []).map((doubt) => `DOUBTFUL: ${doubt}`),
     findings.headline,
     checkLine(record),
     ...(targets.length === 0 ? [] : ['', 'Targets:', ...targets.map(targetLine)]),

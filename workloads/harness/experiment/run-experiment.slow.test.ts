@@ -24,7 +24,7 @@ describe('a script that measures', () => {
     assert.equal(ran.exitCode, 0, ran.stderr);
     assert.match(ran.stderr, /^Plan: 10 rows; about 5 minutes\.\ncounting \.\.\.\ncounting: /);
     assert.equal(
-      ran.stdout,
+      ran.stdout.replaceAll(/^DOUBTFUL: .*\n/gm, ''), // The tests themselves keep the machine busy.
       [
         'Rows:',
         '  a      b',

@@ -21,6 +21,7 @@ import {
   counted,
   type FindingsParts,
   formatCount,
+  isVirtual,
   noNumbers,
   type Recording,
   recordRun,
@@ -54,6 +55,7 @@ import { gatherHosts, refuseUnreachable, type RunHosts } from '../hosts/coordina
 import { isInside, obeyOutside, runInside, whyNoHosts } from '../hosts/inside.ts';
 import type { RemoteHost } from '../processes/program.ts';
 import { WatchedRun, watchedProgress } from '../watch/live.ts';
+import { doubtsBetween, machineMoment } from './doubts.ts';
 import { resultLines } from './result-lines.ts';
 import { hostsOptions, resultOptions, runFolder } from './shared-options.ts';
 
@@ -162,8 +164,10 @@ export async function runExperiment<const O extends ScriptOptions, S extends obj
     const { run, page } = await recordRun(out, header, (recording) =>
       measureIn({ work: path.join(out, 'work'), watched: watched?.run }, (surroundings) => {
         const measuring = { ...recording, ...surroundings, signal, hosts: [] };
-        return keepingTimeline(recording, watched?.run, () =>
-          onHosts(hosts, measuring, (all) => measure(settings, all)),
+        return keepingDoubts(recording, () =>
+          keepingTimeline(recording, watched?.run, () =>
+            onHosts(hosts, measuring, (all) => measure(settings, all)),
+          ),
         );
       }),
     );
@@ -185,6 +189,21 @@ async function watchedRun(
   const run = await WatchedRun.open(port, (line) => void process.stderr.write(`${line}\n`));
   const line = `The run has ended. This is its report, which is also in ${out}.`;
   return { run, [Symbol.asyncDispose]: () => run.end(line) };
+}
+
+/** Puts into the record what of the machine makes the run doubtful, whatever ends it. */
+async function keepingDoubts<T>({ run }: Recording, measure: () => Promise<T>): Promise<T> {
+  const begin = machineMoment();
+  try {
+    return await measure();
+  } finally {
+    run.describe({ doubts: isOfMachine(run.record) ? doubtsBetween(begin, machineMoment()) : [] });
+  }
+}
+
+/** Neither a proof nor a simulation in virtual time depends on how fast the machine is. */
+function isOfMachine(record: RunRecord): boolean {
+  return record.findings.kind !== 'proof' && !isVirtual(record);
 }
 
 /** Puts the seconds of a watched run into its record, whatever ends it. */

@@ -120,7 +120,7 @@ Development:
   unused                Is there code that nothing uses?
   format                Formats all files.
   lines                 How many lines and modules does each folder have?
-  artifact              Writes ARTIFACT.md, the claims for those who evaluate them.
+  artifact              Writes ARTIFACT.md, docs/columns.md and docs/run.schema.json.
   options               Writes docs/options.md, the options of all scripts.
   relock                Writes package-lock.json, after a change of dependencies.
 

@@ -58,7 +58,7 @@ export type {
 } from './figure-7/points.ts';
 export { buildReport, liveContent, livePage, type ReportFiles } from './report.ts';
 export type { ChartSample, PageContent } from './page/live-script.ts';
-export { readRecordFile, readRunRecord, RECORD_FILE } from './record-file.ts';
+export { readRecordFile, readRunRecord, RECORD_FILE, RECORD_SCHEMA } from './record-file.ts';
 export {
   bytesIn,
   findRun,

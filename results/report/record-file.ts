@@ -15,6 +15,7 @@ import {
   aNumber,
   aString,
   either,
+  type JsonSchema,
   list,
   nullable,
   object,
@@ -269,3 +270,12 @@ const runRecord: Shape<record.RunRecord> = object<record.RunRecord>({
   doubts: addedLater(list(aString)),
   timeline: addedLater(timeline),
 });
+
+/** The shape of run.json for other programs, as a JSON Schema (docs/run.schema.json). */
+export const RECORD_SCHEMA: JsonSchema = {
+  $schema: 'http://json-schema.org/draft-07/schema#',
+  title: 'The record of a run of percolator-bench',
+  description:
+    'results/report/run-record.ts says what each field means. Fields that are not required are missing in older records; the oldest of figure 7, whose findings are null, have another shape.',
+  ...runRecord.schema,
+};

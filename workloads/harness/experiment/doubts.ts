@@ -4,7 +4,23 @@
  */
 import { readFileSync } from 'node:fs';
 import { availableParallelism, loadavg } from 'node:os';
+import { isVirtual, type Recording, type RunRecord } from '#results';
 import { monotonicMs } from '../load/monotonic-clock.ts';
+
+/** Puts into the record what of the machine makes the run doubtful, whatever ends it. */
+export async function keepingDoubts<T>({ run }: Recording, measure: () => Promise<T>): Promise<T> {
+  const begin = machineMoment();
+  try {
+    return await measure();
+  } finally {
+    run.describe({ doubts: isOfMachine(run.record) ? doubtsBetween(begin, machineMoment()) : [] });
+  }
+}
+
+/** Neither a proof nor a simulation in virtual time depends on how fast the machine is. */
+function isOfMachine(record: RunRecord): boolean {
+  return record.findings.kind !== 'proof' && !isVirtual(record);
+}
 
 /** The state of the machine at a moment. */
 export interface MachineMoment {

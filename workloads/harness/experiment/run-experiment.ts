@@ -21,7 +21,6 @@ import {
   counted,
   type FindingsParts,
   formatCount,
-  isVirtual,
   noNumbers,
   type Recording,
   recordRun,
@@ -55,7 +54,7 @@ import { gatherHosts, refuseUnreachable, type RunHosts } from '../hosts/coordina
 import { isInside, obeyOutside, runInside, whyNoHosts } from '../hosts/inside.ts';
 import type { RemoteHost } from '../processes/program.ts';
 import { WatchedRun, watchedProgress } from '../watch/live.ts';
-import { doubtsBetween, machineMoment } from './doubts.ts';
+import { keepingDoubts } from './doubts.ts';
 import { resultLines } from './result-lines.ts';
 import { hostsOptions, resultOptions, runFolder } from './shared-options.ts';
 
@@ -189,21 +188,6 @@ async function watchedRun(
   const run = await WatchedRun.open(port, (line) => void process.stderr.write(`${line}\n`));
   const line = `The run has ended. This is its report, which is also in ${out}.`;
   return { run, [Symbol.asyncDispose]: () => run.end(line) };
-}
-
-/** Puts into the record what of the machine makes the run doubtful, whatever ends it. */
-async function keepingDoubts<T>({ run }: Recording, measure: () => Promise<T>): Promise<T> {
-  const begin = machineMoment();
-  try {
-    return await measure();
-  } finally {
-    run.describe({ doubts: isOfMachine(run.record) ? doubtsBetween(begin, machineMoment()) : [] });
-  }
-}
-
-/** Neither a proof nor a simulation in virtual time depends on how fast the machine is. */
-function isOfMachine(record: RunRecord): boolean {
-  return record.findings.kind !== 'proof' && !isVirtual(record);
 }
 
 /** Puts the seconds of a watched run into its record, whatever ends it. */

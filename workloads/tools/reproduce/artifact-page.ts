@@ -113,11 +113,12 @@ ${table(
 )}
 
 Two runs are compared metric by metric, with intervals, by \`./run.sh compare figure-8 <your run>\`; see
-[docs/comparing.md](docs/comparing.md). Each run is a folder: \`run.json\` is the record, and charts, tables and the page are made from it alone.
+[docs/comparing.md](docs/comparing.md). Each run is a folder: \`run.json\` is the record, of the shape
+[docs/run.schema.json](docs/run.schema.json), and charts, tables and the page are made from it alone.
 
 ## What to expect
 
-- Other work on the machine shows in the numbers: measure on a machine that does nothing else.
+- Pages begin with what makes a run doubtful, such as a clock that was set or other work on the machine.
 - The first call takes minutes for the installation, and \`./run.sh fetch\` more for HBase.
 - \`standard\` is the size of most reference runs: four times as long, with intervals that are narrower.
 

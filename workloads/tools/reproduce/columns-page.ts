@@ -2,8 +2,8 @@
  * docs/columns.md: the columns of all CSV files, from the tables of the reference runs. `./run.sh
  * artifact` writes it, and a test compares it.
  *
- * A table of a run has its columns, what it is about, and which columns are measurements, with their
- * unit. So the page says nothing that the record does not.
+ * A table of a run has its columns, what it is about, and which columns are measurements, with
+ * their unit. So the page says nothing that the record does not.
  */
 import { findRuns, REFERENCE_FOLDER, type ResultMetric, type ResultTable } from '#results';
 

@@ -43,6 +43,8 @@ export {
   toleranceText,
   type Reproduced,
 } from './all/reproduction.ts';
+export { trendPage, trendTable } from './all/trend-page.ts';
+export type { TrendLine, TrendPoint } from './all/trend-page.ts';
 export { writeFileAtomically } from './write-file.ts';
 export { BATCH_RUN, figure7Findings, SUBJECT as FIGURE_7 } from './figure-7/findings.ts';
 export { measuredPoint, pointsOf } from './figure-7/points.ts';

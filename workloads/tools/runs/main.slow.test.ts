@@ -125,6 +125,8 @@ describe('list', () => {
       'commit',
       'date',
       'bytes',
+      'tags',
+      'note',
       'headline',
     ]);
     assert.equal(only.folder, folder);
@@ -366,7 +368,7 @@ test('options of clean with list, a missing folder and an unknown action are ref
     [['list', '--yes'], /^--yes has an effect only with <action> clean/],
     [['list', '--in', 'no/such'], /^--in must be a folder that can be read/],
     [['clean', '--in', 'no/such'], /^--in must be a folder that can be read/],
-    [['remove'], /^<action> must be one of list, clean, but is "remove"\.$/],
+    [['remove'], /^<action> must be one of list, clean, note, bencher, but is "remove"\.$/],
   ] as const) {
     const { exitCode, stderr } = await runs(...words);
     assert.equal(exitCode, 2, words.join(' '));

@@ -116,14 +116,19 @@ export function removeRun({ folder, record }: FoundRun): void {
  * Refuses the folder of the reference, and every folder in or above it.
  * @throws UsageError that names the folder
  */
-export function refuseReference(root: string): void {
-  if (!existsSync(root)) return;
+export function refuseReference(name: string, root: string): void {
+  if (!isReference(root)) return;
+  throw new UsageError(
+    `${name} must not be, hold or be in the reference, which never changes, but is ${JSON.stringify(root)}.`,
+  );
+}
+
+/** Whether the folder is that of the reference, or one in or above it. */
+export function isReference(root: string): boolean {
+  if (!existsSync(root)) return false;
   const [runs, reference] = [root, REFERENCE_FOLDER].map((folder) => realpathSync(folder));
   const isWithin = (a = '', b = ''): boolean => !/^\.\.(?![^/\\])/.test(path.relative(b, a));
-  if (!isWithin(runs, reference) && !isWithin(reference, runs)) return;
-  throw new UsageError(
-    `--in must not be, hold or be in the reference, which is never removed, but is ${JSON.stringify(root)}.`,
-  );
+  return isWithin(runs, reference) || isWithin(reference, runs);
 }
 
 function mayBeRemoved({ isLink }: FoundRun, record: RunRecord): boolean {

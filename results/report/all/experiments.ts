@@ -42,8 +42,8 @@ export const EXPERIMENTS: Readonly<Record<ExperimentName, KnownExperiment>> = {
     options: [],
     reference: 'figure-7',
     needs: null,
-    memoryMb: null,
-    diskMb: null,
+    memoryMb: 1_100,
+    diskMb: 1_500,
   },
   micro: {
     about: 'Figure 8: reads and writes in a transaction, next to raw ones',

@@ -96,6 +96,15 @@ test('a smoke run judges nothing', () => {
   assert.deepEqual([...verdicts], ['not judged']);
 });
 
+test('the page says what makes a run doubtful before any verdict', () => {
+  const [record] = [...reference.values()];
+  assert.ok(record !== undefined);
+  const doubtful = { ...record, doubts: ['The clock was set.'] };
+  const page = reproductionPage(reproduce(reference), [{ to: 'a', record: doubtful }]);
+  const at = page.indexOf('The clock was set.');
+  assert.ok(at > 0 && at < page.indexOf('<table'));
+});
+
 test('the page has each claim with its tolerance and verdict, and links to the runs', () => {
   const rows = reproduce(reference);
   const [record] = [...reference.values()];

@@ -14,6 +14,7 @@
 import { counted } from '../charts/format.ts';
 import { htmlPage, linksTo, pageHeader, PAPER_ADDRESS } from '../page/html-page.ts';
 import { html, type Html } from '../page/html.ts';
+import { doubtsOf } from '../page/run-page.ts';
 import { type Cell, tableSection, verdict as colored } from '../page/table.ts';
 import type { RunRecord } from '../run-record.ts';
 import { type Claim, claimsOf, type Finding, type Tolerance } from './claims.ts';
@@ -170,6 +171,7 @@ export function reproductionPage(
         ],
         links: [{ text: 'The paper', to: PAPER_ADDRESS }],
       })}
+      ${doubtsSection(runs)}
       ${tableSection({
         name: 'reproduction',
         hasCards: true,
@@ -186,6 +188,20 @@ export function reproductionPage(
       </section>
     `,
   });
+}
+
+/** What makes a run doubtful comes before the verdicts that rest on it. */
+function doubtsSection(runs: readonly ReproducedRun[]): Html | null {
+  const sentences = runs.flatMap(({ record }) =>
+    doubtsOf(record).map((doubt) => `${record.findings.title}: ${doubt}`),
+  );
+  if (sentences.length === 0) return null;
+  return html`<section class="doubts">
+    <h2>Doubtful</h2>
+    <ul>
+      ${sentences.map((sentence) => html`<li>${sentence}</li>`)}
+    </ul>
+  </section>`;
 }
 
 function pageRow({

@@ -9,7 +9,7 @@ import { htmlPage, pageHeader } from '../page/html-page.ts';
 import { html } from '../page/html.ts';
 import type { Interval, ResultTable } from '../run-record.ts';
 
-/** A metric of the runs of one command. */
+/** A metric of the runs of one command on one kind of machine. */
 export interface TrendLine {
   readonly metric: string;
   readonly unit: string;
@@ -34,7 +34,7 @@ export function trendTable({ metric, unit, better, command, points }: TrendLine)
   return {
     name: 'trend',
     title: metric,
-    caption: `In ${unit}; ${better} is better. Measured by ${command}`,
+    caption: `Unit: ${unit}; ${better} is better. Measured by ${command}`,
     columns: ['commit', 'date', 'value', 'low', 'high', 'tags', 'run'],
     rows: points.map(({ commit, date, value, interval, tags, run }) => [
       commit,
@@ -59,7 +59,7 @@ export function trendPage(wanted: string, lines: readonly TrendLine[]): string {
         kicker: 'percolator-bench',
         title: `${wanted}, from commit to commit`,
         headline:
-          'Runs of one command on one machine; two of them differ by more than chance only if their intervals do.',
+          'Runs of one command on one kind of machine. Two runs whose intervals overlap may differ by chance.',
         chips: [counted(lines.length, 'metrics'), counted(runs.size, 'runs')],
         links: [],
       })}

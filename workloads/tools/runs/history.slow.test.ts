@@ -49,14 +49,16 @@ describe('a trend', () => {
     assert.ok(line.points.every(({ interval }) => interval !== null));
   });
 
-  test('does not join runs of two commands', () => {
+  test('does not join runs of two commands, or of two machines', () => {
     const root = temporaryFolder();
     addRun(root, 1, 'aaaaaaaaa');
     addRun(root, 2, 'bbbbbbbbb', { commandLine: './run.sh bench:micro --rows 7' });
+    const { environment } = readRunRecord(path.join(root, 'micro-1'));
+    addRun(root, 4, 'ddddddddd', { environment: { ...environment, cores: 64 } });
     const lines = trendOf(findRuns(root), METRIC).filter(({ metric }) => metric === METRIC);
     assert.deepEqual(
       lines.map(({ points }) => points.length),
-      [1, 1],
+      [1, 1, 1],
     );
   });
 

@@ -17,7 +17,9 @@ export function trendOf(runs: readonly FoundRun[], wanted: string): readonly Tre
       .filter(({ name, value }) => isNamed(name, wanted) && Number.isFinite(value))
       .map((metric) => ({ run, record, metric }));
   });
-  const lines = Map.groupBy(found, ({ metric, record }) => `${metric.name}\0${record.commandLine}`);
+  const lines = Map.groupBy(found, ({ metric, record }) =>
+    [metric.name, record.commandLine, machineOf(record)].join('\0'),
+  );
   return [...lines.values()].flatMap((some): readonly TrendLine[] => {
     const [first] = some;
     if (first === undefined) return [];
@@ -25,6 +27,11 @@ export function trendOf(runs: readonly FoundRun[], wanted: string): readonly Tre
     const points = some.map(pointOf).toSorted((a, b) => a.date.localeCompare(b.date));
     return [{ metric: name, unit, better, command: first.record.commandLine, points }];
   });
+}
+
+/** Runs of two kinds of machines say nothing about the code. */
+function machineOf({ environment: { cpuModel, cores } }: RunRecord): string {
+  return `${cpuModel}, ${cores}`;
 }
 
 function isNamed(name: string, wanted: string): boolean {

@@ -119,6 +119,8 @@ Two runs are compared metric by metric, with intervals, by \`./run.sh compare fi
 ## What to expect
 
 - Pages begin with what makes a run doubtful, such as a clock that was set or other work on the machine.
+- At the default size, \`waiting\` rests on fewer than 30 documents and is not judged: \`./run.sh reproduce --only waiting
+  --profile standard\` judges it, in 20 minutes.
 - The first call takes minutes for the installation, and \`./run.sh fetch\` more for HBase.
 - \`standard\` is the size of most reference runs: four times as long, with intervals that are narrower.
 

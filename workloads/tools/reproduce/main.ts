@@ -54,7 +54,8 @@ const specification = {
       placeholder: 'claim,...',
     }),
     profile: choice({
-      description: 'size of the runs; a smoke run shows that everything works, and judges nothing',
+      description:
+        'size of the runs; a smoke run shows that everything works, and judges nothing; waiting needs standard to be judged',
       choices: PROFILES,
       default: 'quick',
     }),

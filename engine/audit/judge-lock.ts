@@ -7,9 +7,7 @@
  *       is locked                        left by a crash               committing, perhaps for long
  *       is locked for another primary    an error (P15)                an error (P15)
  *       cannot be decoded                reported at the primary       reported at the primary
- *       has no trace of it               an error: primaries are       wait
- *                                        locked first (P2); a warning
- *                                        below the horizon
+ *       has no trace of it               left by a crash (P2)          wait
  *       is in a dropped table            a warning                     wait
  *       cannot be read                   an error                      wait
  *
@@ -160,7 +158,7 @@ function withoutPrimary(
   const isGivenUp = lock.startTimestamp < horizon;
   const why = isGivenUp ? ', which may have been collected (below the horizon)' : '';
   const what = `${primary} has no trace of the transaction${why}`;
-  return decided({ ...report(code, isGivenUp ? 'warning' : 'error', what), fix });
+  return decided({ ...report(code, 'warning', what), fix });
 }
 
 function atWork({ ageMs, report }: LockAndPrimary, { longHeldMs }: LockLimits): LockVerdict {

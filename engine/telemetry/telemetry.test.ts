@@ -156,8 +156,7 @@ test('a transaction is a span, and each of its steps a span within', async () =>
     steps.map(({ name }) => name),
     [
       'percolator.begin',
-      'percolator.prewrite.primary',
-      'percolator.prewrite.secondaries',
+      'percolator.prewrite',
       'percolator.timestamp',
       'percolator.commit.primary',
       'percolator.commit.secondaries',

@@ -4,8 +4,7 @@
  *
  *     percolator.transaction    start and commit timestamp, kind, outcome
  *       ├─ percolator.begin               a start timestamp, under the lease
- *       ├─ percolator.prewrite.primary
- *       ├─ percolator.prewrite.secondaries
+ *       ├─ percolator.prewrite
  *       ├─ percolator.timestamp           the commit timestamp
  *       ├─ percolator.notify              only where it is waited for
  *       ├─ percolator.commit.primary      the commit point
@@ -30,8 +29,7 @@ import { errorType, type Recorder, stopwatch } from './measured.ts';
 
 export type StepName =
   | 'begin'
-  | 'prewrite.primary'
-  | 'prewrite.secondaries'
+  | 'prewrite'
   | 'timestamp'
   | 'notify'
   | 'commit.primary'

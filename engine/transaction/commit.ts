@@ -76,6 +76,8 @@ export interface CommitRequest extends HeldSnapshot {
    * Why the transaction was run, for its notifications; undefined if it is no run of an observer.
    */
   readonly cause?: Cause | undefined;
+  /** Whether the attempt before has lost a conflict: then the primary's row is locked first. */
+  readonly hasLost: boolean;
   /** What is measured of the transaction; undefined if nothing is. */
   readonly trace?: TransactionTrace | undefined;
 }
@@ -154,18 +156,17 @@ interface Ready extends CommitPlan, Prewritten {
  */
 async function prewrite(
   context: Context,
-  { tables, rows: written }: CommitRequest,
+  { tables, rows: written, hasLost }: CommitRequest,
   plan: CommitPlan,
 ): Promise<Ready> {
   const { startTimestamp, rows, strong, weak, cause, trace } = plan;
   let sent: readonly RowWrites[] = [];
   let conflicts: readonly Conflict[] = [];
   try {
-    for (const next of [rows.slice(0, 1), rows.slice(1)]) {
+    for (const next of hasLost ? [rows.slice(0, 1), rows.slice(1)] : [rows]) {
       if (next.length === 0) continue;
-      const step = trace?.step(sent.length === 0 ? 'prewrite.primary' : 'prewrite.secondaries');
       sent = rows.slice(0, sent.length + next.length);
-      conflicts = await during(step, prewriteRows(context, next, plan));
+      conflicts = await during(trace?.step('prewrite'), prewriteRows(context, next, plan));
       refuseConflicts(context, conflicts);
     }
     // Only now, with all locks held: a reader with a later start timestamp will meet them (P10,

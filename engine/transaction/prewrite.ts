@@ -68,12 +68,7 @@ export async function prewriteRows(
   const { checkBytesMax } = context.store.manifest;
   if (checkBytesMax === undefined) return prewritePieces(context, rows, prewriting);
   const pieces = rows.flatMap((row) => piecesOf(row, checkBytesMax));
-  const { table, row } = prewriting.primary;
-  const isFirst = rows[0]?.table === table && rows[0].row === row;
-  if (!isFirst || pieces.length === 1) return prewritePieces(context, pieces, prewriting);
-  const conflicts = await prewritePieces(context, pieces.slice(0, 1), prewriting);
-  if (conflicts.length > 0) return conflicts;
-  return prewritePieces(context, pieces.slice(1), prewriting);
+  return prewritePieces(context, pieces, prewriting);
 }
 
 /**

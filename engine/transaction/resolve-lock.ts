@@ -24,7 +24,9 @@
  * exists, its transaction was not committed, and never will be: a transaction whose commit
  * timestamp comes with a horizon above its start rolls itself back. Such a lock is rolled back if
  * it is still there, without a rollback record at the primary. A caller that asks about the
- * transaction itself is told that it is too late.
+ * transaction itself is told that it is too late. The look that finds nothing must come after the
+ * horizon was known: before it, the primary may have been locked between the two, and its
+ * transaction may have received its commit timestamp while the horizon was still below (P2).
  *
  * A rollback record that a process put where it had found nothing must not be trusted there either:
  * the process may have decided above the horizon, sent the record after a pause, and so claim a
@@ -153,7 +155,7 @@ export async function settleTransaction(context: Context, lock: Lock): Promise<T
  * presumed dead may still commit at the one that comes second.
  */
 async function settleAtPrimary(context: Context, lock: Lock): Promise<TransactionOutcome> {
-  for (;;) {
+  for (let isBelowHorizon = false; ; ) {
     const askedMs = context.clock.monotonicMs();
     const seen = await lookAtPrimary(context, lock);
     switch (seen.kind) {
@@ -176,8 +178,9 @@ async function settleAtPrimary(context: Context, lock: Lock): Promise<Transactio
         // If the primary's prewrite is merely in flight, the transaction is healthy: wait for the
         // time to live of the lock at hand.
         if (!isOwnerDead(context, lock, askedMs)) return { kind: 'alive' };
-        if (await isGivenUp(context, lock)) return { kind: 'collected' };
-        await forbidPrimary(context, lock, seen.newestRecord);
+        if (isBelowHorizon) return { kind: 'collected' };
+        isBelowHorizon = await isGivenUp(context, lock);
+        if (!isBelowHorizon) await forbidPrimary(context, lock, seen.newestRecord);
         break;
       default:
         unreachable(seen);

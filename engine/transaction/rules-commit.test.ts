@@ -120,8 +120,8 @@ test('P12: a prewrite that finds its own lock has succeeded, not lost', async ()
   // The request for p arrives late, after A has looked for its lock and before A sends it again.
   a.store.loseRequest(once(isPrewriteOf('p')));
   a.store.duplicate(once(isPrewriteOf('p')));
-  a.store.beforeCall = async ({ kind }) => {
-    if (kind === 'mutation') await a.store.deliverDuplicates();
+  a.store.beforeCall = async (call) => {
+    if (isPrewriteOf('p')(call)) await a.store.deliverDuplicates();
   };
   a.store.loseAnswer(once(isPrewriteOf('x')));
   await database.clock.runUntil(a.write({ p: '1', x: '1' }));

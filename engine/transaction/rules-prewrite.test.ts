@@ -98,6 +98,26 @@ test('P2: a primary that is locked while a reader settles its absence is rolled 
   assert.deepEqual(Object.keys(stored), ['rollback'], 'without the data of a locked primary');
 });
 
+test('P2: a primary that is locked and committed while a reader asks for the horizon is not taken for one that never was', async () => {
+  // A reader that found nothing at P, and then a horizon above the transaction, would roll X back.
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  a.store.loseRequest(once(({ row }) => row === 'p'));
+  let mutationsOfX = 0;
+  a.store.loseRequest(({ row }) => row === 'x' && ++mutationsOfX > 1); // Its second phase.
+  const committing = a.write({ p: '1', x: '1' });
+  await database.clock.yield(); // P is sent again after a backoff.
+  assert.deepEqual(await database.locks(), ['x:c']);
+  database.bury('A');
+  database.oracle.beforeHorizon = async () => {
+    database.oracle.beforeHorizon = undefined;
+    await database.clock.runUntil(committing);
+    database.oracle.horizon = 2;
+  };
+  await database.clock.runUntil(b.read(['x']));
+  assert.deepEqual(await b.read(['x', 'p']), { x: '1', p: '1' });
+});
+
 test('P3: another transaction’s lock at the address of a primary is not taken for the primary’s lock', async () => {
   const database = await openTestDatabase();
   const [a, b, c] = [database.client('A'), database.client('B'), database.client('C')];

@@ -36,23 +36,28 @@ const TRANSACTION_NAME = objectWith('one that an error with COMMIT_UNKNOWN names
   startTimestamp: WHOLE,
 });
 
-/**
- * A transaction at a fresh start timestamp.
- * @param traceOfRun of a run of an observer: what is measured of it
- */
+/** What the engine, and not the user, says of a transaction. */
+interface Attempt {
+  /** Of a run of an observer: what is measured of it. */
+  readonly trace?: TransactionTrace | undefined;
+  /** Whether the attempt before has lost a conflict. */
+  readonly hasLost?: boolean | undefined;
+}
+
+/** A transaction at a fresh start timestamp. */
 export async function begin(
   context: Context,
   options: TransactionOptions = {},
-  traceOfRun?: TransactionTrace,
+  { trace: given, hasLost }: Attempt = {},
 ): Promise<Transaction> {
   checkOptions('begin', options, RULES);
   const { kind } = options;
-  const trace = traceOfRun ?? context.telemetry?.transaction(kind);
+  const trace = given ?? context.telemetry?.transaction(kind);
   try {
     const held = await during(trace?.step('begin'), holdNow(context));
     context.counters.begun++;
     trace?.hasBegun(held.startTimestamp);
-    return new Transaction(context, held, { readOnly: false, kind, trace });
+    return new Transaction(context, held, { readOnly: false, kind, hasLost, trace });
   } catch (error) {
     trace?.failed(error);
     throw error;
@@ -121,16 +126,18 @@ export async function transact<T>(
   checkOptions('transact', options, RULES);
   const { kind = body.name } = options;
   let unansweredSinceMs: number | undefined;
+  let hasLost = false;
   for (let attempt = 1; ; attempt++) {
     let transaction: Transaction | undefined;
     try {
       // `begin` may fail, too: the oracle may be unreachable for a moment.
-      transaction = await begin(context, { kind });
+      transaction = await begin(context, { kind }, { hasLost });
       const result = await body(transaction);
       await transaction.commit();
       return result;
     } catch (error) {
       transaction?.discard();
+      hasLost = hasCode(error, 'WRITE_CONFLICT');
       if (!isRetryable(error) || attempt >= context.options.attemptsMax) throw error;
       const nowMs = context.clock.monotonicMs();
       // A conflict is an answer; without one, a count alone would be 100 deadlines (P79).

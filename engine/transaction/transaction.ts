@@ -69,6 +69,8 @@ export interface TransactionOptions {
 
 interface OpenTransactionOptions extends TransactionOptions {
   readonly readOnly: boolean;
+  /** Whether the attempt before has lost a conflict. Default: no. */
+  readonly hasLost?: boolean | undefined;
   /** What is measured of it; undefined if nothing is. */
   readonly trace?: TransactionTrace | undefined;
 }
@@ -83,6 +85,7 @@ export class Transaction implements Snapshot {
   readonly #weak: CellAddress[] = [];
   readonly #reads: Reads;
   readonly #readOnly: boolean;
+  readonly #hasLost: boolean;
   readonly #trace: TransactionTrace | undefined;
   #cause: Cause | undefined;
   /** Moves forward only; once it is not `open`, nothing is possible. */
@@ -92,13 +95,14 @@ export class Transaction implements Snapshot {
   constructor(
     context: Context,
     held: HeldSnapshot,
-    { readOnly, kind = '', trace }: OpenTransactionOptions,
+    { readOnly, kind = '', hasLost = false, trace }: OpenTransactionOptions,
   ) {
     this.#context = context;
     this.#held = held;
     this.#reads = new Reads(context, held, kind);
     this.startTimestamp = held.startTimestamp;
     this.#readOnly = readOnly;
+    this.#hasLost = hasLost;
     this.#trace = trace;
   }
 
@@ -248,6 +252,7 @@ export class Transaction implements Snapshot {
         rows: this.#writes.byRow(),
         weak: this.#weak,
         cause: this.#cause,
+        hasLost: this.#hasLost,
         trace: this.#trace,
       });
     }

@@ -9,7 +9,7 @@ import { change, type Mutant } from './mutant.ts';
 const SECONDARIES_FIRST = [
   change(
     'transaction/commit.ts',
-    '[rows.slice(0, 1), rows.slice(1)]',
+    'hasLost ? [rows.slice(0, 1), rows.slice(1)] : [rows]',
     '[rows.slice(1), rows.slice(0, 1)]',
   ),
 ];
@@ -50,8 +50,20 @@ export const PREWRITING: readonly Mutant[] = [
       ...SECONDARIES_FIRST,
       change(
         'transaction/resolve-lock.ts',
-        "        if (!isOwnerDead(context, lock, askedMs)) return { kind: 'alive' };\n        if (await isGivenUp",
-        "        if (isOwnerDead(context, lock)) return { kind: 'rolled back' };\n        else return { kind: 'alive' };\n        if (await isGivenUp",
+        "        if (!isOwnerDead(context, lock, askedMs)) return { kind: 'alive' };\n        if (isBelow",
+        "        if (isOwnerDead(context, lock)) return { kind: 'rolled back' };\n        else return { kind: 'alive' };\n        if (isBelow",
+      ),
+    ],
+  },
+  {
+    rule: 'P2',
+    name: 'absent-before-the-horizon',
+    mistake: 'A primary that was absent before the horizon was known is not looked for again.',
+    changes: [
+      change(
+        'transaction/resolve-lock.ts',
+        'isBelowHorizon = await isGivenUp(context, lock);',
+        "isBelowHorizon = await isGivenUp(context, lock);\n        if (isBelowHorizon) return { kind: 'collected' };",
       ),
     ],
   },
@@ -133,8 +145,8 @@ export const PREWRITING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/prewrite.ts',
-        '  return prewritePieces(context, pieces.slice(1), prewriting);\n',
-        '  return [];\n',
+        'prewritePieces(context, pieces, prewriting)',
+        'prewritePieces(context, pieces.slice(0, 1), prewriting)',
       ),
     ],
     knobs: { checkBytesMax: 1 },

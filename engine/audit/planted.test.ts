@@ -414,7 +414,10 @@ describe('planted:', () => {
     assert.deepEqual(finding?.repair, { done: false, note });
   });
 
-  for (const ruled of ['u', 'u.notify']) {
+  for (const [ruled, severity] of [
+    ['u', 'error'],
+    ['u.notify', 'warning'],
+  ] as const) {
     test(`a rule of the storage that deletes versions in ${ruled} is found, and the rest is audited`, async () => {
       const { client } = await openWith((database) =>
         plant(database, 'lock z', 50, lockOf('u/y', 'dead')),
@@ -425,7 +428,7 @@ describe('planted:', () => {
       const findings = await findingsOf(client);
       assert.deepEqual(findings.map(summaryOf), [
         `error table-unreadable ${ruled} @`,
-        'warning lock-primary-absent z:c @ 50',
+        `${severity} lock-primary-absent z:c @ 50`,
       ]);
       assert.equal(findings[0]?.sentence, 'it has a GC rule');
     });

@@ -139,7 +139,11 @@ async function runObserver(
 ): Promise<RunResult> {
   for (let attempt = 1; ; attempt++) {
     const kind = `observer ${observer.name}`;
-    const transaction = await begin(context, { kind }, { trace: traceOf(context, kind, { cell, observer }) });
+    const transaction = await begin(
+      context,
+      { kind },
+      { trace: traceOf(context, kind, { cell, observer }) },
+    );
     const { startTimestamp } = transaction;
     try {
       return await runOnce(context, transaction, { cell, observer, doubtful });

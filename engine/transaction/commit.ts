@@ -2,9 +2,9 @@
  * Commit, as in Figure 6 of the Percolator paper (Peng and Dabek, OSDI 2010), and with what the
  * figure lacks (figure-6.ts shows it as printed).
  *
- *     prewrite the primary's row ─▶ prewrite all other rows ─▶ commit timestamp ─▶ notifications
- *            │ conflict                   │ conflict
- *            └────── roll back what was sent, with rollback records, and report the conflict
+ *     prewrite all rows ─▶ commit timestamp ─▶ notifications
+ *            │ conflict
+ *            └─▶ roll back what was sent, with rollback records, and report the conflict
  *
  *     ─▶ commit the primary's row ─▶ answer the caller ─▶ secondaries, in the background
  *            │ lock gone: we were rolled back
@@ -35,9 +35,10 @@
  * - after the commit point: a process that meets a secondary's lock finds the primary's write
  *   record and rolls forward.
  *
- * The primary is the first cell written. Locking its row before any other has two effects.
- * Transactions that fight over the primary fail before they have locked anything else (P22, waiting
- * with locks), and a lock whose primary was never there is the exception (P2, primary not found).
+ * The primary is the first cell written. All rows are locked in one trip, so a lock may be there
+ * before its primary (P2, primary not found). Only a transaction that has lost a conflict before
+ * locks its primary's row first: among transactions that fight over a primary, the losers then have
+ * no other locks to roll back (P22, waiting with locks).
  */
 import { assert, hasCode, PercolatorError } from '../base/index.ts';
 import type { ConditionalRowMutation, RowMutation, Timestamp } from '../bigtable/index.ts';

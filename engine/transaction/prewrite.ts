@@ -57,8 +57,7 @@ export interface Prewriting {
 
 /**
  * Locks the cells of all rows. Resolves with the conflicts; an empty list means that all cells are
- * locked. Of the primary's row, the primary and its piece are locked before all else (P2, primary
- * not found).
+ * locked.
  */
 export async function prewriteRows(
   context: Context,
@@ -72,12 +71,10 @@ export async function prewriteRows(
 }
 
 /**
- * The row in pieces, each of which one check can name; the one with the row's first write, which
- * may be the primary, comes first. A piece has neighbouring columns, so that a storage looks for
- * them in a part of the row.
+ * The row in pieces, each of which one check can name. A piece has neighbouring columns, so that a
+ * storage looks for them in a part of the row.
  */
 function piecesOf({ table, row, writes }: RowWrites, bytesMax: number): readonly RowWrites[] {
-  const [first] = writes;
   const pieces: Write[][] = [];
   let bytes = Infinity;
   for (const write of writes.toSorted(byQualifier)) {
@@ -92,10 +89,7 @@ function piecesOf({ table, row, writes }: RowWrites, bytesMax: number): readonly
     }
     pieces.at(-1)?.push(write);
   }
-  const isFirst = (piece: readonly Write[]): boolean =>
-    first !== undefined && piece.includes(first);
-  const inOrder = [...pieces.filter(isFirst), ...pieces.filter((piece) => !isFirst(piece))];
-  return inOrder.map((some) => ({ table, row, writes: some }));
+  return pieces.map((some) => ({ table, row, writes: some }));
 }
 
 /** Not by column: c10 is after c1, and the cells of c10 are before those of c1. */

@@ -155,7 +155,7 @@ export async function settleTransaction(context: Context, lock: Lock): Promise<T
  * presumed dead may still commit at the one that comes second.
  */
 async function settleAtPrimary(context: Context, lock: Lock): Promise<TransactionOutcome> {
-  for (let isBelowHorizon = false; ; ) {
+  for (let isBelowHorizon = false; ;) {
     const askedMs = context.clock.monotonicMs();
     const seen = await lookAtPrimary(context, lock);
     switch (seen.kind) {

@@ -59,8 +59,8 @@ export const ANOMALIES: readonly GalleryEntry[] = [
         choices: 'f0f0f0f0f0',
       },
       {
-        says: "Ben comes to lock Ann's cell, and finds that it has changed since the snapshot. Ben's transaction has lost.",
-        choices: 'f1f1f1',
+        says: "Ben comes to lock the same cells, and finds that they have changed since the snapshot. Ben's transaction has lost, and takes back what it has sent.",
+        choices: 'f1f1f1f1f1f1',
       },
       {
         says: 'Ben tries again, reads that no other doctor is on call, and stays.',

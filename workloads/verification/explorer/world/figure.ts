@@ -64,8 +64,8 @@ export const FIGURE: readonly FigurePart[] = [
     lines: [
       {
         name: 'prewrite',
-        text: 'prewrite, the primary first: no lock, no record ≥ start then put data and lock at start',
-        why: 'P1: its own rollback record refuses it. P2: the primary first. P14, P19: any newer record, any lock. P22: it fails at once, and waits for nothing.',
+        text: 'prewrite, all rows at once: no lock, no record ≥ start then put data and lock at start',
+        why: 'P1: its own rollback record refuses it. P14, P19: any newer record, any lock. P22: it fails at once, and waits for nothing.',
       },
       {
         name: 'look',

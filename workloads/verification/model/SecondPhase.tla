@@ -1,8 +1,8 @@
 ------------------------------ MODULE SecondPhase ------------------------------
 (******************************************************************************)
-(* The second phase, lock resolution and deletion (P1, P4, P9, P14, P30): can *)
-(* a late message bring back a collected record, or can a lock be resolved    *)
-(* wrongly because the evidence was collected?                                *)
+(* The second phase, lock resolution and deletion (P1, P2, P4, P9, P14,       *)
+(* P30): can a late message bring back a collected record, or can a lock be   *)
+(* resolved wrongly because the evidence was collected?                       *)
 (*                                                                            *)
 (*   writer      one transaction, in all its steps, that writes the cells     *)
 (*               "p" (its primary) and "x" (engine/transaction/commit.ts,     *)
@@ -37,10 +37,11 @@ VARIABLES
   cells,      \* The two rows in the store.
   mail,       \* Messages that may arrive.
   writer,
+  resolver,   \* A process that has found nothing at the primary.
   collector,
   collected   \* Ghost: write records that were deleted, as <<cell, commit timestamp>>.
 
-vars == <<last, horizon, cells, mail, writer, collector, collected>>
+vars == <<last, horizon, cells, mail, writer, resolver, collector, collected>>
 
 Primary == "p"
 Secondary == "x"
@@ -61,7 +62,8 @@ Init ==
   /\ horizon = 0
   /\ cells = [c \in Cells |-> EmptyCell]
   /\ mail = {}
-  /\ writer = [state |-> "idle", start |-> 0, commit |-> 0, isCovered |-> FALSE, isCommitted |-> FALSE]
+  /\ writer = [state |-> "idle", start |-> 0, commit |-> 0, locked |-> {}, isCovered |-> FALSE, isCommitted |-> FALSE]
+  /\ resolver = [state |-> "idle", cell |-> Primary, since |-> 0]
   /\ collector = [state |-> "idle", limit |-> 0, cell |-> Primary, garbage |-> [records |-> {}, data |-> {}, marker |-> FALSE]]
   /\ collected = {}
 
@@ -98,13 +100,15 @@ Applied(m) ==
             (IF cell.isLocked \/ \E record \in cell.records : record.at >= m.at THEN cell
              ELSE [cell EXCEPT !.marker = IF @ = "none" THEN "forbidden" ELSE @])
 
+\* The first answer to a prewrite of the cell; a copy has none.
+IsAnswer(m) == m.kind = "prewrite" /\ writer.state = "prewriting" /\ m.cell \notin writer.locked
+
 \* The writer hears the answer at once, if it waits for it.
 Heard(m) ==
   LET cell == cells[m.cell]
-  IN CASE m.kind = "prewrite" /\ m.cell = Primary /\ writer.state = "prewriting primary" ->
-            (IF IsRefused(cell) THEN "failed" ELSE "primary locked")
-       [] m.kind = "prewrite" /\ m.cell = Secondary /\ writer.state = "prewriting secondary" ->
-            (IF IsRefused(cell) THEN "failed" ELSE "locked")
+  IN CASE IsAnswer(m) ->
+            (IF IsRefused(cell) THEN "failed"
+             ELSE IF writer.locked \cup {m.cell} = Cells THEN "locked" ELSE "prewriting")
        [] m.kind = "commit" /\ writer.state = "committing" ->
             (IF cell.isLocked THEN "committed" ELSE "ended")
        [] OTHER -> writer.state
@@ -112,8 +116,9 @@ Heard(m) ==
 Arrive(m) ==
   /\ cells' = [cells EXCEPT ![m.cell] = Applied(m)]
   /\ writer' = [writer EXCEPT !.state = Heard(m),
+                              !.locked = IF IsAnswer(m) /\ ~IsRefused(cells[m.cell]) THEN @ \cup {m.cell} ELSE @,
                               !.isCommitted = @ \/ (m.kind = "commit" /\ cells[Primary].isLocked)]
-  /\ UNCHANGED <<last, horizon, mail, collector, collected>>
+  /\ UNCHANGED <<last, horizon, mail, resolver, collector, collected>>
 
 SomethingArrives == \E m \in mail : Arrive(m)
 
@@ -123,22 +128,19 @@ SomethingArrives == \E m \in mail : Arrive(m)
 Write(state, messages) ==
   /\ writer' = [writer EXCEPT !.state = state]
   /\ Deliver(messages)
-  /\ UNCHANGED <<last, horizon, cells, collector, collected>>
+  /\ UNCHANGED <<last, horizon, cells, resolver, collector, collected>>
 
 Begin ==
   /\ writer.state = "idle"
   /\ last < LastTimestamp
   /\ last' = last + 1
   /\ writer' = [writer EXCEPT !.state = "begun", !.start = last + 1, !.isCovered = TRUE]
-  /\ UNCHANGED <<horizon, cells, mail, collector, collected>>
+  /\ UNCHANGED <<horizon, cells, mail, resolver, collector, collected>>
 
-PrewritePrimary ==
+\* Both at once; a writer that locks its primary first does the same with slower messages.
+Prewrite ==
   /\ writer.state = "begun"
-  /\ Write("prewriting primary", {Message("prewrite", Primary, 0)})
-
-PrewriteSecondary ==
-  /\ writer.state = "primary locked"
-  /\ Write("prewriting secondary", {Message("prewrite", Secondary, 0)})
+  /\ Write("prewriting", {Message("prewrite", c, 0) : c \in Cells})
 
 \* The horizon comes with the commit timestamp: if it is above S, the transaction is rolled back.
 CommitTimestamp ==
@@ -148,7 +150,7 @@ CommitTimestamp ==
   /\ LET isStale == horizon > S /\ Mistake # "commits are not validated"
      IN writer' = [writer EXCEPT !.state = IF isStale THEN "failed" ELSE "timestamped",
                                  !.commit = IF isStale THEN 0 ELSE last + 1]
-  /\ UNCHANGED <<horizon, cells, mail, collector, collected>>
+  /\ UNCHANGED <<horizon, cells, mail, resolver, collector, collected>>
 
 CommitPrimary ==
   /\ writer.state = "timestamped"
@@ -171,7 +173,7 @@ SendChecked ==
 
 \* A prewrite had no answer.
 GiveUp ==
-  /\ writer.state \in {"prewriting primary", "prewriting secondary"}
+  /\ writer.state = "prewriting"
   /\ Write("failed", {})
 
 \* Unconditional, with markers, the primary's row first.
@@ -183,26 +185,47 @@ RollBackOwn ==
 Lapse ==
   /\ writer.isCovered
   /\ writer' = [writer EXCEPT !.isCovered = FALSE]
-  /\ UNCHANGED <<last, horizon, cells, mail, collector, collected>>
+  /\ UNCHANGED <<last, horizon, cells, mail, resolver, collector, collected>>
 
 (******************************************************************************)
 (* Resolving the writer's lock at a cell: what does the primary show?         *)
 (******************************************************************************)
 Decide(kind, c, at) ==
   /\ Deliver({Message(kind, c, at)})
+  /\ resolver' = [resolver EXCEPT !.state = "idle"]
   /\ UNCHANGED <<last, horizon, cells, writer, collector, collected>>
 
-Resolve(c) ==
+Resolving(next) ==
+  /\ resolver' = next
+  /\ UNCHANGED <<last, horizon, cells, mail, writer, collector, collected>>
+
+\* The resolver looks at the primary; what is absent takes further steps.
+Look(c, isAgain) ==
   LET primary == cells[Primary]
       own == {record \in primary.records : record.of = S}
       newest == IF primary.records = {} THEN S ELSE Largest({record.at : record \in primary.records}) + 1
-  IN  /\ cells[c].isLocked
-      /\ CASE own # {} -> \E record \in own : Decide("roll forward", c, record.at)
-           [] own = {} /\ primary.marker # "none" -> Decide("roll back", c, 0)
-           [] own = {} /\ primary.marker = "none" /\ primary.isLocked -> Decide("roll back", Primary, 0)
-           [] OTHER ->
-                IF horizon > S THEN Decide("roll back", c, 0)
-                ELSE Decide("forbid", Primary, IF newest > S THEN newest ELSE S)
+  IN  CASE own # {} -> \E record \in own : Decide("roll forward", c, record.at)
+        [] own = {} /\ primary.marker # "none" -> Decide("roll back", c, 0)
+        [] own = {} /\ primary.marker = "none" /\ primary.isLocked -> Decide("roll back", Primary, 0)
+        [] OTHER ->
+             IF isAgain THEN Decide("roll back", c, 0)
+             ELSE Resolving([state |-> "absent", cell |-> c, since |-> IF newest > S THEN newest ELSE S])
+
+Resolve(c) ==
+  /\ resolver.state = "idle"
+  /\ cells[c].isLocked
+  /\ Look(c, FALSE)
+
+\* Only below the horizon is the primary looked at again (P2).
+AskHorizon ==
+  /\ resolver.state = "absent"
+  /\ IF horizon <= S THEN Decide("forbid", Primary, resolver.since)
+     ELSE IF Mistake = "an absent primary is not looked for again" THEN Decide("roll back", resolver.cell, 0)
+     ELSE Resolving([resolver EXCEPT !.state = "below the horizon"])
+
+LookAgain ==
+  /\ resolver.state = "below the horizon"
+  /\ Look(resolver.cell, TRUE)
 
 (******************************************************************************)
 (* Other transactions write a cell that is not locked.                        *)
@@ -213,14 +236,14 @@ Overwrite(c, isDelete) ==
   /\ last' = last + 1
   /\ cells' = [cells EXCEPT ![c].records = @ \cup {Record(last + 1, last + 1, isDelete)},
                             ![c].data = IF isDelete THEN @ ELSE @ \cup {last + 1}]
-  /\ UNCHANGED <<horizon, mail, writer, collector, collected>>
+  /\ UNCHANGED <<horizon, mail, writer, resolver, collector, collected>>
 
 (******************************************************************************)
 (* The collector.                                                             *)
 (******************************************************************************)
 Collecting(next) ==
   /\ collector' = next
-  /\ UNCHANGED <<last, writer>>
+  /\ UNCHANGED <<last, writer, resolver>>
 
 IsInUse == writer.isCovered /\ writer.state # "idle"
 
@@ -294,10 +317,11 @@ Delete ==
 
 Next ==
   \/ SomethingArrives
-  \/ Begin \/ PrewritePrimary \/ PrewriteSecondary \/ CommitTimestamp \/ CommitPrimary
+  \/ Begin \/ Prewrite \/ CommitTimestamp \/ CommitPrimary
   \/ SecondPhase \/ SendChecked \/ GiveUp \/ RollBackOwn \/ Lapse
   \/ \E c \in Cells :
        Resolve(c) \/ Resolved(c) \/ Read(c) \/ \E isDelete \in BOOLEAN : Overwrite(c, isDelete)
+  \/ AskHorizon \/ LookAgain
   \/ MoveHorizonSomewhere
   \/ WaitEnds \/ Delete
 

@@ -144,4 +144,5 @@ export const CONFIGURATIONS: readonly Configuration[] = [
   secondPhase('commits are not validated', 'P31'),
   secondPhase('no markers', 'P1'),
   secondPhase('records refuse no prewrite', 'P14'),
+  secondPhase('an absent primary is not looked for again', 'P2'),
 ];

@@ -56,18 +56,6 @@ export const PREWRITING: readonly Mutant[] = [
     ],
   },
   {
-    rule: 'P2',
-    name: 'absent-before-the-horizon',
-    mistake: 'A primary that was absent before the horizon was known is not looked for again.',
-    changes: [
-      change(
-        'transaction/resolve-lock.ts',
-        'isBelowHorizon = await isGivenUp(context, lock);',
-        "isBelowHorizon = await isGivenUp(context, lock);\n        if (isBelowHorizon) return { kind: 'collected' };",
-      ),
-    ],
-  },
-  {
     rule: 'P3',
     name: 'lock-told-by-address',
     mistake: "Any lock at the primary's address is taken for the transaction's own.",

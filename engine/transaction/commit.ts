@@ -36,9 +36,10 @@
  *   record and rolls forward.
  *
  * The primary is the first cell written. All rows are locked in one trip, so a lock may be there
- * before its primary (P2, primary not found). Only a transaction that has lost a conflict before
- * locks its primary's row first: among transactions that fight over a primary, the losers then have
- * no other locks to roll back (P22, waiting with locks).
+ * before its primary (P2, primary not found). Only a transaction that has lost a conflict before, or
+ * was rolled back, locks its primary's row first. Among transactions that fight over a primary, the
+ * losers then have no other locks to roll back (P22, waiting with locks); and where the primary's
+ * server is slow, no process meets a lock for which nothing beats yet (P25, late heartbeats).
  */
 import { assert, hasCode, PercolatorError } from '../base/index.ts';
 import type { ConditionalRowMutation, RowMutation, Timestamp } from '../bigtable/index.ts';
@@ -77,7 +78,10 @@ export interface CommitRequest extends HeldSnapshot {
    * Why the transaction was run, for its notifications; undefined if it is no run of an observer.
    */
   readonly cause?: Cause | undefined;
-  /** Whether the attempt before has lost a conflict: then the primary's row is locked first. */
+  /**
+   * Whether the attempt before has lost a conflict, or was rolled back: then the primary's row is
+   * locked first.
+   */
   readonly hasLost: boolean;
   /** What is measured of the transaction; undefined if nothing is. */
   readonly trace?: TransactionTrace | undefined;

@@ -40,7 +40,7 @@ const TRANSACTION_NAME = objectWith('one that an error with COMMIT_UNKNOWN names
 interface Attempt {
   /** Of a run of an observer: what is measured of it. */
   readonly trace?: TransactionTrace | undefined;
-  /** Whether the attempt before has lost a conflict. */
+  /** Whether the attempt before has lost a conflict, or was rolled back. */
   readonly hasLost?: boolean | undefined;
 }
 
@@ -137,7 +137,7 @@ export async function transact<T>(
       return result;
     } catch (error) {
       transaction?.discard();
-      hasLost = hasCode(error, 'WRITE_CONFLICT');
+      hasLost = hasCode(error, 'WRITE_CONFLICT') || hasCode(error, 'ROLLED_BACK');
       if (!isRetryable(error) || attempt >= context.options.attemptsMax) throw error;
       const nowMs = context.clock.monotonicMs();
       // A conflict is an answer; without one, a count alone would be 100 deadlines (P79).

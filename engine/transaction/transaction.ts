@@ -69,7 +69,7 @@ export interface TransactionOptions {
 
 interface OpenTransactionOptions extends TransactionOptions {
   readonly readOnly: boolean;
-  /** Whether the attempt before has lost a conflict. Default: no. */
+  /** Whether the attempt before has lost a conflict, or was rolled back. Default: no. */
   readonly hasLost?: boolean | undefined;
   /** What is measured of it; undefined if nothing is. */
   readonly trace?: TransactionTrace | undefined;

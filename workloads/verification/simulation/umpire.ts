@@ -44,6 +44,15 @@ interface Reading {
 /** Violations kept of each claim: one mistake in the engine causes many. */
 const VIOLATIONS_MAX = 5;
 
+/** A lock that was set. */
+interface SetLock {
+  readonly table: string;
+  readonly row: string;
+  readonly column: string;
+  readonly startTimestamp: Timestamp;
+  readonly value: Uint8Array;
+}
+
 /** What may go wrong in a run. */
 export type UmpireKnobs = Pick<
   Knobs,
@@ -66,13 +75,7 @@ export class Umpire {
   /** At most answers are slow and messages repeated: no process may be presumed dead. */
   readonly isPatient: boolean;
   /** All locks that were ever set, to check at the end. */
-  readonly #locks: {
-    readonly table: string;
-    readonly row: string;
-    readonly column: string;
-    readonly startTimestamp: Timestamp;
-    readonly value: Uint8Array;
-  }[] = [];
+  readonly #locks: SetLock[] = [];
 
   /** Horizons in the order in which they were persisted, and when; each above the one before it. */
   readonly #horizons: { readonly horizon: Timestamp; readonly atMs: number }[] = [];
@@ -132,9 +135,12 @@ export class Umpire {
     this.find('debris: lock left', message);
   }
 
-  /** A client was told that its transaction failed, with this code. */
+  /**
+   * A client was told that its transaction failed, with this code. Before its primary is locked,
+   * nothing shows others that a process is alive (P25): it may be rolled back then (P2).
+   */
   failed(startTimestamp: Timestamp, code: string, locksLeft: () => readonly string[]): void {
-    if (this.isPatient && code === 'ROLLED_BACK') {
+    if (this.isPatient && code === 'ROLLED_BACK' && this.#hadPrimary(startTimestamp)) {
       this.find(
         'liveness: rolled back while alive',
         `the transaction of ${startTimestamp} was rolled back although its process was alive`,
@@ -158,15 +164,19 @@ export class Umpire {
     const traces = new Set(
       rollbacks.map(({ cell, startTimestamp }) => `${cell}@${startTimestamp}`),
     );
-    for (const { table, row, column, startTimestamp, value } of this.#locks) {
+    for (const one of this.#locks) {
+      const { table, row, column, startTimestamp } = one;
       if (committed.has(startTimestamp) || !isThere(table)) continue;
       const cell = historicCell({ table, row, column });
       if (traces.has(`${cell}@${startTimestamp}`)) continue;
-      const lock = decodeLock({ ...placeOf(LOCK, column), timestamp: startTimestamp, value });
-      if (!isPrimary(lock, { table, row, column })) continue;
+      if (!isPrimaryLock(one)) continue;
       const what = `${cell} was the primary of ${startTimestamp}`;
       this.find('debris: no trace', `${what}, and does not show how it ended`);
     }
+  }
+
+  #hadPrimary(startTimestamp: Timestamp): boolean {
+    return this.#locks.some((one) => one.startTimestamp === startTimestamp && isPrimaryLock(one));
   }
 
   /**
@@ -266,6 +276,11 @@ export function groundsOf({ ifNotFound = [] }: ConditionalRowMutation): readonly
       { ...placeOf(ROLLBACK, column), from: timestamp, to: timestamp },
     ];
   });
+}
+
+function isPrimaryLock({ table, row, column, startTimestamp, value }: SetLock): boolean {
+  const lock = decodeLock({ ...placeOf(LOCK, column), timestamp: startTimestamp, value });
+  return isPrimary(lock, { table, row, column });
 }
 
 function isCalm({ messages, groups = {}, events, hbase, stopsAtWaits }: UmpireKnobs): boolean {

@@ -139,11 +139,8 @@ async function runObserver(
 ): Promise<RunResult> {
   for (let attempt = 1; ; attempt++) {
     const kind = `observer ${observer.name}`;
-    const transaction = await begin(
-      context,
-      { kind },
-      { trace: traceOf(context, kind, { cell, observer }) },
-    );
+    const trace = traceOf(context, kind, { cell, observer });
+    const transaction = await begin(context, { kind }, { trace });
     const { startTimestamp } = transaction;
     try {
       return await runOnce(context, transaction, { cell, observer, doubtful });

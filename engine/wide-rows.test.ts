@@ -155,14 +155,13 @@ describe('P16: where a check is limited, a row is prewritten in pieces', () => {
     await percolator.close();
   });
 
-  test('a piece has neighbouring columns, and the primary’s comes first', async () => {
+  test('a piece has neighbouring columns', async () => {
     const { percolator, pieces } = await openLimited(200);
     await percolator.transact(async (transaction) => {
       const cells = cellsOf('r', COUNT);
       for (const cell of [...cells.slice(COUNT / 2), ...cells]) transaction.set(cell, 'x');
     });
     assert.ok(pieces.length > 3);
-    assert.ok(pieces[0]?.includes(`k${COUNT / 2}:lock`));
     const ends = pieces.map((piece) => {
       const sorted = piece.toSorted();
       return { first: sorted.at(0) ?? '', last: sorted.at(-1) ?? '' };

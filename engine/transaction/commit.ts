@@ -36,10 +36,11 @@
  *   record and rolls forward.
  *
  * The primary is the first cell written. All rows are locked in one trip, so a lock may be there
- * before its primary (P2, primary not found). Only a transaction that has lost a conflict before, or
- * was rolled back, locks its primary's row first. Among transactions that fight over a primary, the
- * losers then have no other locks to roll back (P22, waiting with locks); and where the primary's
- * server is slow, no process meets a lock for which nothing beats yet (P25, late heartbeats).
+ * before its primary (P2, primary not found). Only a transaction that has lost a conflict before,
+ * or was rolled back, locks its primary's row first. Among transactions that fight over a primary,
+ * the losers then have no other locks to roll back (P22, waiting with locks); and where the
+ * primary's server is slow, no process meets a lock for which nothing beats yet (P25, late
+ * heartbeats).
  */
 import { assert, hasCode, PercolatorError } from '../base/index.ts';
 import type { ConditionalRowMutation, RowMutation, Timestamp } from '../bigtable/index.ts';

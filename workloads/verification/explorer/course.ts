@@ -131,7 +131,7 @@ export const COURSE: readonly CourseStep[] = [
     isDone: (seen) => bothHaveRead(seen) && hears(seen, /has failed: WRITE_CONFLICT$/),
     learned:
       'A lock makes a conflict of what was only read. One of the two fails, tries again, and sees that it must stay. Ask for it where a decision depends on a read.',
-    solution: 's0f0f0f0s1f1f1f1f0f0f0f0f0f1f1f1',
+    solution: 's0f0f0f0s1f1f1f1f0f0f0f0f0f1f1f1f1f1f1',
   },
   {
     name: 'course-10',

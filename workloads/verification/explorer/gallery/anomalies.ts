@@ -102,8 +102,8 @@ export const ANOMALIES: readonly GalleryEntry[] = [
       },
       { says: 'T1 locks both rows.', choices: 'f0f0' },
       {
-        says: 'T2 begins with the same row, finds it locked, and gives up at once. It does not wait, and holds nothing.',
-        choices: 'f1f1f1f1',
+        says: 'T2 comes to lock the same rows, finds them locked, and gives up at once. It does not wait, and holds nothing.',
+        choices: 'f1f1f1f1f1f1f1f1',
       },
       { says: 'T1 commits. Both rows are its own.', choices: 'f0f0f0s2f2f2f2' },
     ],
@@ -231,7 +231,10 @@ export const ANOMALIES: readonly GalleryEntry[] = [
         says: 'T1 adds row 3, and commits. A record at row 0 tells that it relied on it.',
         choices: 'f0f0f0f0f0',
       },
-      { says: 'T2 comes to lock row 0, finds that record, and loses.', choices: 'f1f1f1' },
+      {
+        says: 'T2 comes to lock row 0, finds that record, and loses. It takes back the row that it has locked meanwhile.',
+        choices: 'f1f1f1f1f1',
+      },
     ],
   },
   {
@@ -247,7 +250,7 @@ export const ANOMALIES: readonly GalleryEntry[] = [
       { says: 'A reader sees $0 and $20.', choices: 's2f2f2f2' },
       {
         says: 'The first one comes to lock savings, which have changed since its snapshot. It has lost; its caller tries again, and there is no fee.',
-        choices: 'f0f0f0s0f0f0f0f0f0f0f0f0',
+        choices: 'f0f0f0f0f0s0f0f0f0f0f0f0f0f0',
       },
     ],
   },

@@ -146,3 +146,30 @@ for (const [rule, what] of [
     assert.equal(oracle[what], 7);
   });
 }
+
+test('P31: who asks for the horizon during a request is served by the next one, with all others', async () => {
+  // After an outage every read of every transaction asks: one request each would keep the oracle,
+  // and this process, from ever answering one of them in time.
+  const requests: PromiseWithResolvers<number>[] = [];
+  const readHorizon = (): Promise<number> => {
+    const request = Promise.withResolvers<number>();
+    requests.push(request);
+    return request.promise;
+  };
+  const oracle = batchTimestamps({ ...handHeld().source, readHorizon });
+  const early = oracle.readHorizon();
+  await settle();
+  const late = Array.from({ length: 1_000 }, () => oracle.readHorizon());
+  await settle();
+  assert.equal(requests.length, 1);
+  requests[0]?.resolve(5);
+  assert.equal(await early, 5);
+  await settle();
+  assert.equal(requests.length, 2);
+  requests[1]?.reject(new Error('no oracle'));
+  for (const caller of late) await assert.rejects(caller, /no oracle/);
+  const next = oracle.readHorizon();
+  await settle();
+  requests[2]?.resolve(7);
+  assert.equal(await next, 7);
+});

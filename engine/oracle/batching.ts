@@ -5,6 +5,10 @@
  *     caller ──▶ waiting ─┐                        ┌─▶ answered in order of arrival
  *     caller ──▶ waiting ─┴▶ one request for all ──┘
  *     caller ──▶ waiting ───▶ the next request, because this one was sent before the call (P10)
+ *
+ * The same holds for the horizon, which a read asks for whose snapshot no lease covers (P31,
+ * snapshot loses versions). After an outage that is every read of all transactions: with a request
+ * for each, the process has more to send and to give up than it can, and no answer is in time.
  */
 import { assert } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
@@ -65,7 +69,7 @@ export function batchTimestamps(source: TimestampSource): TimestampOracle {
     get horizon() {
       return horizon;
     },
-    readHorizon: async () => noteHorizon(await source.readHorizon()),
+    readHorizon: shared(async () => noteHorizon(await source.readHorizon())),
     raiseHorizon: async (wanted) => noteHorizon(await source.raiseHorizon(wanted)),
     get drops() {
       return drops;
@@ -80,4 +84,21 @@ export function batchTimestamps(source: TimestampSource): TimestampOracle {
         void askForAll();
       }),
   };
+}
+
+/** One call at a time: all that come while it is pending share the next one. */
+function shared<T>(ask: () => Promise<T>): () => Promise<T> {
+  let pending: Promise<T> | undefined;
+  let next: Promise<T> | undefined;
+  const begin = (): Promise<T> => {
+    next = undefined;
+    const asked = ask();
+    const end = (): void => {
+      if (pending === asked) pending = undefined;
+    };
+    pending = asked;
+    asked.then(end, end);
+    return asked;
+  };
+  return () => next ?? (pending === undefined ? begin() : (next = pending.then(begin, begin)));
 }

@@ -46,7 +46,8 @@ async function transfer(): Promise<readonly string[]> {
     await percolator.settled();
   }
   await worker.stop();
-  return Promise.all([read('Bob'), read('Joe'), read('Bob', 'seen'), read('Joe', 'seen')]);
+  // Awaited here: the database closes when the function returns.
+  return await Promise.all([read('Bob'), read('Joe'), read('Bob', 'seen'), read('Joe', 'seen')]);
 }
 
 async function results(): Promise<PageResults> {

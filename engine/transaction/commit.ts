@@ -36,11 +36,15 @@
  *   record and rolls forward.
  *
  * The primary is the first cell written. All rows are locked in one trip, so a lock may be there
- * before its primary (P2, primary not found). Only a transaction that has lost a conflict before,
- * or was rolled back, locks its primary's row first. Among transactions that fight over a primary,
- * the losers then have no other locks to roll back (P22, waiting with locks); and where the
- * primary's server is slow, no process meets a lock for which nothing beats yet (P25, late
- * heartbeats).
+ * before its primary (P2, primary not found). Two kinds of transactions lock their primary's row
+ * first:
+ *
+ * - one that has lost a conflict before, or was rolled back. Among transactions that fight over a
+ *   primary, the losers then have no other locks to roll back (P22, waiting with locks); and where
+ *   the primary's server is slow, no process meets a lock for which nothing beats yet (P25, late
+ *   heartbeats).
+ * - one whose primary has so long an address that the storage may refuse it. Where the storage
+ *   takes no lock, it takes no rollback record either: nothing could ever resolve the other locks.
  */
 import { assert, hasCode, PercolatorError } from '../base/index.ts';
 import type { ConditionalRowMutation, RowMutation, Timestamp } from '../bigtable/index.ts';
@@ -142,6 +146,13 @@ async function commitTwoPhases(context: Context, request: CommitRequest): Promis
   }
 }
 
+/** No storage refuses a cell whose row and column have fewer characters together. */
+const STORABLE_LENGTH = 1_000;
+
+function isLong({ row, column }: CellAddress): boolean {
+  return row.length + column.length > STORABLE_LENGTH;
+}
+
 interface CommitPlan extends Prewriting {
   /** By the storage's names of tables; the primary's row first. */
   readonly rows: readonly RowWrites[];
@@ -169,7 +180,8 @@ async function prewrite(
   let sent: readonly RowWrites[] = [];
   let conflicts: readonly Conflict[] = [];
   try {
-    for (const next of hasLost ? [rows.slice(0, 1), rows.slice(1)] : [rows]) {
+    const inTwo = hasLost || isLong(plan.primary);
+    for (const next of inTwo ? [rows.slice(0, 1), rows.slice(1)] : [rows]) {
       if (next.length === 0) continue;
       sent = rows.slice(0, sent.length + next.length);
       conflicts = await during(trace?.step('prewrite'), prewriteRows(context, next, plan));

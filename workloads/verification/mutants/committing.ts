@@ -9,7 +9,7 @@ import { change, type Mutant } from './mutant.ts';
 const SECONDARIES_FIRST = [
   change(
     'transaction/commit.ts',
-    'hasLost ? [rows.slice(0, 1), rows.slice(1)] : [rows]',
+    'inTwo ? [rows.slice(0, 1), rows.slice(1)] : [rows]',
     '[rows.slice(1), rows.slice(0, 1)]',
   ),
 ];

@@ -87,7 +87,7 @@ describe('the ladder', () => {
     assert.equal(findings?.check.passed, true);
     const tables = findings?.tables.map(({ name }) => name);
     assert.deepEqual(tables, ['cost', 'unpaced', 'lines', 'transactions', 'ladder']);
-    const files = readdirSync(out).filter((file) => !/\.(?:csv|png)$/.test(file));
+    const files = readdirSync(out).filter((file) => !/\.(?:csv|png|svg)$/.test(file));
     assert.deepEqual(files.toSorted(), ['report.html', 'run.json']);
     assert.ok(existsSync(path.join(out, 'figure-9.png')));
   });

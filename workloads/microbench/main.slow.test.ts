@@ -96,7 +96,7 @@ describe('the smoke profile', () => {
     const files = readdirSync(out).toSorted();
     assert.ok(files.includes('figure-8.png') && files.includes('figure-8.csv'));
     assert.deepEqual(
-      files.filter((file) => !/\.(?:csv|png)$/.test(file)),
+      files.filter((file) => !/\.(?:csv|png|svg)$/.test(file)),
       ['report.html', 'run.json'],
     );
   });

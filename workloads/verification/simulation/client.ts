@@ -63,6 +63,8 @@ const FAILURES_MAX = 1_000;
  * any more.
  */
 const EXIT_MS = 100;
+/** How many times to live of a lock a transaction waits at most, and a database that closes. */
+const LOCK_WAITS = 20;
 /** More than a commit and its second phase need, one after another, and the end of the lease. */
 const CLOSING_TRIPS = 30;
 
@@ -155,7 +157,10 @@ export class SimulatedClient implements Machine {
   async #openAgain(before: Percolator): Promise<Percolator> {
     const beganMs = this.#run.world.timeline.nowMs;
     await before.close();
-    this.runs?.close();
+    // A database that waits in vain for its commits lets go of them, and one may still be applied.
+    const { timeline, knobs } = this.#run.world;
+    const hasWaited = timeline.nowMs - beganMs > (LOCK_WAITS * knobs.lockTimeToLiveMs) / 2;
+    if (!hasWaited) this.runs?.close();
     this.#judgeClosed(beganMs);
     const percolator = await untilOpen(this.clock, () => this.#tryToOpen());
     this.percolator = percolator;
@@ -290,7 +295,7 @@ export class SimulatedClient implements Machine {
       liveness: { self: this.process.name, isDead: (token: string) => liveness.isDead(token) },
       lockTimeToLiveMs: knobs.lockTimeToLiveMs,
       leaseTimeToLiveMs: knobs.leaseTimeToLiveMs,
-      lockWaitMsMax: 20 * knobs.lockTimeToLiveMs,
+      lockWaitMsMax: LOCK_WAITS * knobs.lockTimeToLiveMs,
       inDoubtAttemptsMax: 4,
       backoffMsMax: 16,
       attemptsMax: world.troubled ? ATTEMPTS_MAX : ATTEMPTS_MAX_AT_LAST,

@@ -227,14 +227,14 @@ describe('the variations of the assumed numbers', () => {
     { place: 'oracle.cores', factor: 2 },
   ];
 
-  test('are those that move the capacity by more than 10 %, the farthest first', () => {
-    const results = [overloaded(80), overloaded(90), overloaded(20), overloaded(86)];
+  test('are those that move the capacity by more than 15 %, the farthest first', () => {
+    const results = [overloaded(80), overloaded(95), overloaded(20), overloaded(91)];
     const found = sensitivityOf(results, variations);
     assert.deepEqual(found, {
       capacity: 80,
       variations: [
         { place: 'log.wait', factor: 2, capacity: 20 },
-        { place: 'log.wait', factor: 0.5, capacity: 90 },
+        { place: 'log.wait', factor: 0.5, capacity: 95 },
       ],
       wrong: [],
     });

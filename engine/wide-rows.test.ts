@@ -63,7 +63,6 @@ for (const [name, open] of Object.entries(STORES)) {
         const costs = { few: Infinity, many: Infinity };
         for (let attempt = 0; attempt <= TRIES; attempt++) {
           for (const size of ['few', 'many'] as const) {
-            if (attempt === 0 && size === 'many') continue;
             const count = size === 'few' ? CELLS : TIMES * CELLS;
             const row = `${attempt} ${size}`;
             await prepare?.(percolator, row, count);

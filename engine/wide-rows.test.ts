@@ -13,6 +13,8 @@ import { createMemoryBigtable, temporaryFolder } from './testing/index.ts';
 const CELLS = 1_000;
 const TIMES = 8;
 const TRIES = 2;
+/** Other programs and the collector of garbage spoil some tries; the square would spoil all. */
+const TRIES_MAX = 20;
 
 const cellsOf = (row: string, count: number) =>
   Array.from({ length: count }, (_, i) => ({ table: 't', row, column: `k${i}` }));
@@ -61,7 +63,9 @@ for (const [name, open] of Object.entries(STORES)) {
         await using percolator = await open();
         await percolator.createTable('t');
         const costs = { few: Infinity, many: Infinity };
-        for (let attempt = 0; attempt <= TRIES; attempt++) {
+        const isInProportion = (): boolean => costs.many < 3 * TIMES * costs.few;
+        for (let attempt = 0; attempt <= TRIES_MAX; attempt++) {
+          if (attempt > TRIES && isInProportion()) break;
           for (const size of ['few', 'many'] as const) {
             const count = size === 'few' ? CELLS : TIMES * CELLS;
             const row = `${attempt} ${size}`;
@@ -75,10 +79,7 @@ for (const [name, open] of Object.entries(STORES)) {
           }
         }
         const { few, many } = costs;
-        assert.ok(
-          many < 3 * TIMES * few,
-          `${many} µs, and ${few} for one in ${TIMES} of the cells`,
-        );
+        assert.ok(isInProportion(), `${many} µs, and ${few} for one in ${TIMES} of the cells`);
       });
     }
   });

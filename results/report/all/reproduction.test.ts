@@ -81,7 +81,9 @@ test('a run whose check failed is a miss, and one that was not made has its reas
   const failed = { ...record, findings: { ...record.findings, check, tables: [] } };
   const lost = rowOf(reproduce(new Map([['failover', failed]])), 'recovery');
   assert.deepEqual([lost.verdict, lost.reason], ['MISSED', 'its check failed: an order is lost']);
-  const missing = new Map([['failover', 'Java is missing.']] as const);
+  const missing = new Map([
+    ['failover', { reason: 'Java is missing.', hasFailed: false }],
+  ] as const);
   const rows = reproductionOf({ reference, yours: new Map(), missing });
   const { verdict, reason } = rowOf(rows, 'recovery');
   assert.deepEqual([verdict, reason], ['not run', 'Java is missing.']);
@@ -113,4 +115,16 @@ test('the page has each claim with its tolerance and verdict, and links to the r
   for (const { paper, verdict } of rows) assert.ok(page.includes(paper) && page.includes(verdict));
   assert.match(page, /within 1\.25 times of the reference, or better/);
   assert.match(page, /href="crawl-rate-1\/report\.html"/);
+});
+
+test('a run that did not finish, or whose script failed, is a miss, also of a store beside the main one', () => {
+  const cut = new Map(reference);
+  for (const [name, record] of reference) cut.set(name, { ...record, state: 'failed' });
+  const unfinished = reproductionOf({ reference, yours: cut, missing: new Map() });
+  assert.ok(unfinished.every(({ verdict }) => verdict === 'MISSED'));
+  assert.match(rowOf(unfinished, 'recovery').reason ?? '', /^the run of failover did not finish$/);
+  const missing = new Map([['failover', { reason: 'no space left', hasFailed: true }]] as const);
+  const rows = reproductionOf({ reference, yours: new Map(), missing });
+  const { verdict, reason } = rowOf(rows, 'recovery');
+  assert.deepEqual([verdict, reason], ['MISSED', 'failover failed: no space left']);
 });

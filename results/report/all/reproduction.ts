@@ -4,7 +4,7 @@
  *
  *     as the paper      the claim holds as the paper states it
  *     as the reference  it does not, or by less, and each number is within the tolerance
- *     MISSED            neither; or the run failed its own check
+ *     MISSED            neither; or a run that it rests on failed, or its own check did
  *     not judged        the run is too small, or did not reach what the claim is about
  *     not run           with the reason
  *
@@ -40,22 +40,30 @@ export type ReproducedVerdict =
   | 'not judged'
   | 'not run';
 
+interface Missing {
+  readonly reason: string;
+  readonly hasFailed: boolean;
+}
+
 export interface Reproduction {
   readonly reference: ReadonlyMap<ExperimentName, RunRecord>;
   /** The reader's. */
   readonly yours: ReadonlyMap<ExperimentName, RunRecord>;
-  /** Why there is no record of an experiment. */
-  readonly missing: ReadonlyMap<ExperimentName, string>;
+  /** Why there is no record of an experiment, and whether its script failed. */
+  readonly missing: ReadonlyMap<ExperimentName, Missing>;
 }
 
 /** A verdict for each claim. */
 export function reproductionOf({ reference, yours, missing }: Reproduction): readonly Reproduced[] {
   const theirs = claimsOf(reference);
   return claimsOf(yours).map((claim, i): Reproduced => {
-    const [main] = claim.experiments;
+    const runs = claim.experiments.map((name) => ({
+      name,
+      record: yours.get(name),
+      missing: missing.get(name),
+    }));
     const expected = theirs[i]?.finding ?? null;
-    const run = { record: yours.get(main), why: missing.get(main) };
-    const { verdict, reason } = judged(claim, expected, run);
+    const { verdict, reason } = judged(claim, expected, runs);
     return {
       id: claim.id,
       says: claim.says,
@@ -81,18 +89,43 @@ export function toleranceText({
 }
 
 interface Run {
+  readonly name: ExperimentName;
   readonly record: RunRecord | undefined;
-  readonly why: string | undefined;
+  readonly missing: Missing | undefined;
 }
 
-function judged(
+type Judgement = Pick<Reproduced, 'verdict' | 'reason'>;
+
+/** @param runs those that the claim rests on, the main one first */
+function judged(claim: Claim, reference: Finding | null, runs: readonly Run[]): Judgement {
+  const failure = runs.map(failureOf).find((reason) => reason !== null);
+  if (failure !== undefined) return { verdict: 'MISSED', reason: failure };
+  const [main, ...others] = runs;
+  if (main?.record === undefined) {
+    return { verdict: 'not run', reason: main?.missing?.reason ?? 'it was not asked for' };
+  }
+  const { verdict, reason } = judgedFinding(claim, reference, main.record);
+  const without = others.flatMap(({ name, record, missing }) =>
+    record === undefined && missing !== undefined ? [`without ${name}: ${missing.reason}`] : [],
+  );
+  const reasons = [...(reason === null ? [] : [reason]), ...without];
+  return { verdict, reason: reasons.length === 0 ? null : reasons.join('; ') };
+}
+
+/** Null if nothing failed. A run that was cut short proves nothing, whatever it has found. */
+function failureOf({ name, record, missing }: Run): string | null {
+  if (missing?.hasFailed === true) return `${name} failed: ${missing.reason}`;
+  if (record === undefined) return null;
+  const { check } = record.findings;
+  if (!check.passed) return `its check failed: ${check.detail}`;
+  return record.state === 'finished' ? null : `the run of ${name} did not finish`;
+}
+
+function judgedFinding(
   { finding, tolerance }: Claim,
   reference: Finding | null,
-  { record, why = 'it was not asked for' }: Run,
-): Pick<Reproduced, 'verdict' | 'reason'> {
-  if (record === undefined) return { verdict: 'not run', reason: why };
-  const { check } = record.findings;
-  if (!check.passed) return { verdict: 'MISSED', reason: `its check failed: ${check.detail}` };
+  record: RunRecord,
+): Judgement {
   if (record.profile === 'smoke') {
     return { verdict: 'not judged', reason: 'a smoke run is too small' };
   }

@@ -65,8 +65,8 @@ type Fields<Message extends { readonly kind: string }> = {
 
 const isText: Accepts = (value) => typeof value === 'string';
 const isTextOrAbsent: Accepts = (value) => value === undefined || isText(value);
-/** JSON has no other numbers than finite ones. */
-const isNumber: Accepts = (value) => typeof value === 'number';
+/** JSON reads 1e999 as infinite. */
+const isNumber: Accepts = (value) => Number.isFinite(value);
 const isSignal: Accepts = (value) => ['SIGKILL', 'SIGSTOP', 'SIGCONT'].includes(String(value));
 const isEnd: Accepts = (value) =>
   isObject(value) &&

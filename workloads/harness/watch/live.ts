@@ -146,7 +146,12 @@ export class WatchedRun {
     const run = new WatchedRun(thread);
     const url = await run.#listen();
     thread.unref(); // A page keeps no script alive.
-    thread.on('error', (error) => say(`The page of --watch has ended: ${error.message}`));
+    // Nothing samples without it, and what other processes tell would grow.
+    thread.on('error', (error) => {
+      say(`The page of --watch has ended: ${error.message}`);
+      run.#isOver = true;
+      if (shown === run) shown = undefined;
+    });
     say(`Watch it at ${url}`);
     process.env[WATCHED] = '1';
     shown = run;

@@ -32,7 +32,7 @@ import {
 import { ROOT } from '../../harness/hosts/code-version.ts';
 import { durationText, PROFILES } from '../../harness/experiment/plan.ts';
 import { tableLines } from '../../harness/experiment/result-lines.ts';
-import { type DoneRun, type PlannedRun, planOf, Reproducing } from './reproducing.ts';
+import { type DoneRun, type NoRun, type PlannedRun, planOf, Reproducing } from './reproducing.ts';
 
 const specification = {
   script: 'reproduce',
@@ -89,18 +89,18 @@ await runCommand(specification, async ({ minutes, only, profile, out, json }, { 
     if (done !== null) found.set(run.name, done);
   }
   tellPlan(plan, found);
-  const missing = new Map<ExperimentName, string>();
+  const missing = new Map<ExperimentName, NoRun>();
+  const todo = plan.filter(({ name }) => !found.has(name));
   try {
-    const todo = plan.filter(({ name }) => !found.has(name));
     for (const run of withinMinutes(todo, minutes, missing)) {
       process.stderr.write(`${run.name}: ./run.sh ${run.words.join(' ')}\n`);
-      missing.set(run.name, 'interrupted');
       const ended = await rest.run(run, signal);
       missing.delete(run.name);
-      if (typeof ended === 'string') missing.set(run.name, ended);
+      if ('reason' in ended) missing.set(run.name, ended);
       else found.set(run.name, ended);
     }
   } finally {
+    if (signal.aborted) noteInterrupted(todo, found, missing);
     const rows = conclude({ claims, found, missing, out });
     print(rows, { page: path.join(out, 'index.html'), isJson: json });
     process.exitCode = rows.some(({ verdict }) => verdict === 'MISSED') ? 1 : 0;
@@ -138,14 +138,25 @@ function tellPlan(plan: readonly PlannedRun[], found: ReadonlyMap<ExperimentName
 function* withinMinutes(
   runs: readonly PlannedRun[],
   minutes: number | undefined,
-  missing: Map<ExperimentName, string>,
+  missing: Map<ExperimentName, NoRun>,
 ): Generator<PlannedRun> {
   const endMs = minutes === undefined ? Infinity : performance.now() + minutes * 60_000;
   for (const { name, seconds } of runs) {
-    missing.set(name, `it takes about ${durationText(seconds)}`);
+    missing.set(name, { reason: `it takes about ${durationText(seconds)}`, hasFailed: false });
   }
   for (const run of runs) {
     if (performance.now() + run.seconds * 1_000 <= endMs) yield run;
+  }
+}
+
+function noteInterrupted(
+  todo: readonly PlannedRun[],
+  found: ReadonlyMap<ExperimentName, DoneRun>,
+  missing: Map<ExperimentName, NoRun>,
+): void {
+  for (const { name } of todo) {
+    const hasEnded = found.has(name) || missing.get(name)?.hasFailed === true;
+    if (!hasEnded) missing.set(name, { reason: 'interrupted', hasFailed: false });
   }
 }
 
@@ -158,7 +169,7 @@ function conclude({
 }: {
   readonly claims: readonly string[];
   readonly found: ReadonlyMap<ExperimentName, DoneRun>;
-  readonly missing: ReadonlyMap<ExperimentName, string>;
+  readonly missing: ReadonlyMap<ExperimentName, NoRun>;
   readonly out: string;
 }): readonly Reproduced[] {
   const yours = new Map([...found].map(([name, { record }]) => [name, record] as const));

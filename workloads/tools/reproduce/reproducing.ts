@@ -4,7 +4,8 @@
  *
  * Each finished run is listed in `reproduced.json`, in the folder that holds them all, with the
  * version of the code and the command. A later call takes what has both the same, and measures the
- * rest; a run that was interrupted, or whose check failed, is not in the list.
+ * rest; a run that was interrupted, or whose check failed, is not in the list. A folder may hold
+ * another run by now, so the list names each run, too.
  */
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -68,8 +69,23 @@ export interface DoneRun {
   readonly record: RunRecord;
 }
 
+/** Why there is no run. */
+export interface NoRun {
+  readonly reason: string;
+  /** Whether its script failed; otherwise it refused to begin, as without Java. */
+  readonly hasFailed: boolean;
+}
+
+/** The exit code of a script that refuses to begin. */
+const REFUSED = 2;
+
+function isWhole({ state, findings }: RunRecord): boolean {
+  return state === 'finished' && findings.check.passed;
+}
+
 interface Listed {
   readonly folder: string;
+  readonly runId: string;
   readonly command: string;
   readonly version: string;
 }
@@ -86,30 +102,35 @@ export class Reproducing {
   done({ words }: PlannedRun): DoneRun | null {
     const isSame = ({ command, version }: Listed): boolean =>
       command === words.join(' ') && version === codeVersion();
-    const listed = this.#listed().find(isSame);
-    if (listed === undefined) return null;
-    const folder = path.join(this.#folder, listed.folder);
-    // Its user may have removed it.
-    return existsSync(path.join(folder, RECORD_FILE))
-      ? { folder, record: readRunRecord(folder) }
-      : null;
+    for (const listed of this.#listed().filter(isSame)) {
+      const folder = path.join(this.#folder, listed.folder);
+      // Its user may have removed it, and measured another one since.
+      if (!existsSync(path.join(folder, RECORD_FILE))) continue;
+      const record = readRunRecord(folder);
+      if (record.runId === listed.runId && isWhole(record)) return { folder, record };
+    }
+    return null;
   }
 
   /**
-   * Resolves to the run, or to the sentence with which its script refused to begin.
+   * Resolves to the run, or to why there is none: its script refused to begin, or failed.
    * @throws the reason of the signal, if that ended it
    */
-  async run({ name, words }: PlannedRun, signal: AbortSignal): Promise<DoneRun | string> {
+  async run({ name, words }: PlannedRun, signal: AbortSignal): Promise<DoneRun | NoRun> {
     const folder = this.#newFolder(name);
     const { exitCode, stderr = '' } = await runTreeScript(ROOT, [...words, '--out', folder], {
       signal,
       isHeard: true,
     });
     const [last = ''] = String(stderr).trimEnd().split('\n').slice(-1);
-    if (!existsSync(path.join(folder, RECORD_FILE))) return last;
+    if (!existsSync(path.join(folder, RECORD_FILE))) {
+      return { reason: last, hasFailed: exitCode !== REFUSED };
+    }
     const record = readRunRecord(folder);
-    const isWhole = exitCode === 0 && record.state === 'finished' && record.findings.check.passed;
-    if (isWhole) this.#list({ folder: path.basename(folder), command: words.join(' ') });
+    if (exitCode === 0 && isWhole(record)) {
+      const { runId } = record;
+      this.#list({ folder: path.basename(folder), runId, command: words.join(' ') });
+    }
     return { folder, record };
   }
 
@@ -127,7 +148,9 @@ export class Reproducing {
   #listed(): readonly Listed[] {
     if (!existsSync(this.#file)) return [];
     try {
-      return JSON.parse(readFileSync(this.#file, 'utf8')) as readonly Listed[];
+      const listed: unknown = JSON.parse(readFileSync(this.#file, 'utf8'));
+      if (!Array.isArray(listed)) throw new TypeError('it is no list');
+      return listed as readonly Listed[];
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       throw new UsageError(`The list of runs ${this.#file} is damaged (${reason}): remove it.`, {

@@ -23,6 +23,7 @@ import {
   printable,
   readRunRecord,
   refreshAll,
+  type RunRecord,
   REFERENCE_FOLDER,
   RUNS_FOLDER,
   counted,
@@ -147,7 +148,7 @@ await runCommand(specification, async ({ action, in: root, run, trend, tag, note
     list: () => ({ lines: trend === undefined ? list(roots, json) : history(roots, trend, json) }),
     clean: () => clean(root ?? RUNS_FOLDER, chosen, { yes, json }),
     note: () => ({ lines: noted(run ?? '', { tags: tag, note: note ?? null }) }),
-    bencher: () => ({ lines: [JSON.stringify(bencherOf(readRunRecord(run ?? '')), null, 2)] }),
+    bencher: () => ({ lines: [JSON.stringify(bencherOf(wholeRun(run ?? '')), null, 2)] }),
   };
   const { lines, failure }: Cleaned = answers[action]();
   process.stdout.write(`${lines.join('\n')}\n`);
@@ -266,4 +267,17 @@ function cleanLines(
       ? `Removed: ${all}.`
       : `Would be removed: ${all}${runs.length > 0 ? '; --yes removes' : ''}.`,
   ];
+}
+
+/** What is sent to a board of numbers must be whole: no reader sees its state there. */
+function wholeRun(folder: string): RunRecord {
+  const record = readRunRecord(folder);
+  const { check } = record.findings;
+  if (record.state !== 'finished' || !check.passed) {
+    const why = check.passed ? `is ${record.state}` : `failed its check (${check.detail})`;
+    throw new UsageError(
+      `bencher needs a finished run whose check passed, but ${JSON.stringify(folder)} ${why}.`,
+    );
+  }
+  return record;
 }

@@ -100,11 +100,12 @@ async function shrunkRun(
 ): Promise<Shrunk> {
   const plan = await shrink(planOf(seed), claim, { signal });
   const story = await storyOf(plan);
-  const page = await writePage(plan, folder);
-  if (!isKept || signal.aborted) return { seed, story, page, file: undefined };
+  // First the plan, which took the longest: the page can be made from it again.
   const file = path.join(REGRESSIONS, `${claim.replaceAll(/[^a-z]+/gi, '-')}-${seed}.json`);
-  await writeFile(file, `${JSON.stringify({ claim, plan }, null, 2)}\n`);
-  return { seed, story, page, file: path.relative(process.cwd(), file) };
+  const hasFile = isKept && !signal.aborted;
+  if (hasFile) await writeFile(file, `${JSON.stringify({ claim, plan }, null, 2)}\n`);
+  const page = await writePage(plan, folder);
+  return { seed, story, page, file: hasFile ? path.relative(process.cwd(), file) : undefined };
 }
 
 /**

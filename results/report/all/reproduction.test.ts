@@ -117,7 +117,7 @@ test('the page has each claim with its tolerance and verdict, and links to the r
   assert.match(page, /href="crawl-rate-1\/report\.html"/);
 });
 
-test('a run that did not finish, or whose script failed, is a miss, also of a store beside the main one', () => {
+test('a run that did not finish, or whose script failed, is a miss, also of another store than the main one', () => {
   const cut = new Map(reference);
   for (const [name, record] of reference) cut.set(name, { ...record, state: 'failed' });
   const unfinished = reproductionOf({ reference, yours: cut, missing: new Map() });

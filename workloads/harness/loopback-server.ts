@@ -60,6 +60,8 @@ export async function openLoopbackServer(options: LoopbackOptions): Promise<Loop
     if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\n\r\n`);
   });
   const port = await listen(server, options);
+  // Such as of a process without free file descriptors: that request has no answer, the next may.
+  server.on('error', () => {});
   hosts = hostsOf(port);
   return {
     url: `http://${HOST}:${port}/`,

@@ -148,7 +148,10 @@ function tooFar(
 ): string | null {
   const expected = reference?.numbers ?? {};
   const compared = Object.keys(numbers).filter((name) => expected[name] !== undefined);
-  if (compared.length === 0) return 'the reference has no number to compare with';
+  if (compared.length === 0) {
+    const whose = Object.keys(numbers).length === 0 ? 'your run' : 'the reference';
+    return `${whose} has no number to compare`;
+  }
   const far = compared.find((name) => {
     const times = (numbers[name] ?? Number.NaN) / (expected[name] ?? Number.NaN);
     const [low, high] = [times * factor >= 1, times <= factor];

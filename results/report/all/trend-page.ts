@@ -15,6 +15,8 @@ export interface TrendLine {
   readonly unit: string;
   readonly better: 'higher' | 'lower';
   readonly command: string;
+  /** Its processor, and how many cores it has. */
+  readonly machine: string;
   /** The oldest first; at least one. */
   readonly points: readonly TrendPoint[];
 }
@@ -30,11 +32,12 @@ export interface TrendPoint {
   readonly tags: readonly string[];
 }
 
-export function trendTable({ metric, unit, better, command, points }: TrendLine): ResultTable {
+export function trendTable(line: TrendLine): ResultTable {
+  const { metric, unit, better, command, machine, points } = line;
   return {
     name: 'trend',
     title: metric,
-    caption: `Unit: ${unit}; ${better} is better. Measured by ${command}`,
+    caption: `Unit: ${unit}; ${better} is better. Measured by ${command} on ${machine}.`,
     columns: ['commit', 'date', 'value', 'low', 'high', 'tags', 'run'],
     rows: points.map(({ commit, date, value, interval, tags, run }) => [
       commit,

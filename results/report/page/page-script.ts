@@ -21,6 +21,8 @@ interface PageElement {
   href: string;
   download: string;
   click(): void;
+  getAttribute(name: 'href'): string | null;
+  removeAttribute(name: 'href'): void;
   addEventListener(event: 'change' | 'click', listener: () => void): void;
 }
 declare const document: {
@@ -66,6 +68,7 @@ export function startPage(): void {
   ).then(redrawAll);
   const line = document.getElementById('live');
   if (line === null) return;
+  forgetFiles();
   followRun({
     charts: () => drawn.map(({ chart }) => chart),
     redraw: (names) => {
@@ -74,12 +77,20 @@ export function startPage(): void {
     replace: (content) => {
       for (const { remove } of drawn) remove();
       replaceMain(content);
+      forgetFiles();
       drawn = start(content.charts);
     },
     tell: (words) => {
       line.textContent = words;
     },
   });
+}
+
+/** The files of the run are in its folder, which the server of a page that goes on does not show. */
+export function forgetFiles(): void {
+  for (const link of document.querySelectorAll('main a[href]')) {
+    if (!/^(?:#|https?:)/.test(link.getAttribute('href') ?? '')) link.removeAttribute('href');
+  }
 }
 
 /** Replaces the content of the page; what the reader has switched and unfolded stays so. */

@@ -3,18 +3,19 @@
  * processor was lent to others, or it had other work. The page of a run says it before all else.
  */
 import { readFileSync } from 'node:fs';
-import { availableParallelism, loadavg } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isVirtual, type Recording, type RunRecord } from '#results';
 import { monotonicMs } from '../load/monotonic-clock.ts';
+import { keeping } from './keeping.ts';
 
 /** Puts into the record what of the machine makes the run doubtful, whatever ends it. */
 export async function keepingDoubts<T>({ run }: Recording, measure: () => Promise<T>): Promise<T> {
+  const waitMs = LOADED.monotonicMs + BEFORE_MS_MIN - monotonicMs();
+  if (waitMs > 0 && isOfMachine(run.record)) await sleep(waitMs);
   const begin = machineMoment();
-  try {
-    return await measure();
-  } finally {
-    run.describe({ doubts: isOfMachine(run.record) ? doubtsBetween(begin, machineMoment()) : [] });
-  }
+  const doubts = (): readonly string[] =>
+    isOfMachine(run.record) ? doubtsOf({ before: LOADED, begin, end: machineMoment() }) : [];
+  return keeping(measure, () => run.describe({ doubts: doubts() }));
 }
 
 /** Neither a proof nor a simulation in virtual time depends on how fast the machine is. */
@@ -28,24 +29,39 @@ export interface MachineMoment {
   readonly wallMs: number;
   /** Of a clock that is never set. */
   readonly monotonicMs: number;
-  /** The work of the last minute, per core: 1 is fully busy. */
-  readonly load: number;
-  /**
-   * Of all processors since the machine was started, in clock ticks: all of it, and what the host
-   * of a virtual machine gave to others. Null where there is no /proc.
-   */
-  readonly processor: { readonly all: number; readonly stolen: number } | null;
+  /** The processor time of this process, in clock ticks. */
+  readonly own: number;
+  /** Of all processors since the machine was started; null where there is no /proc. */
+  readonly processor: ProcessorTicks | null;
+}
+
+/** In clock ticks, of which there are 100 in a second. */
+interface ProcessorTicks {
+  readonly all: number;
+  readonly idle: number;
+  /** What the host of a virtual machine gave to others. */
+  readonly stolen: number;
+}
+
+export interface MomentsOfRun {
+  /** When the script was loaded. The load average would know of earlier runs, too. */
+  readonly before: MachineMoment;
+  readonly begin: MachineMoment;
+  readonly end: MachineMoment;
 }
 
 /** A clock that is kept right by a time service drifts by at most 500 µs a second. */
 const DRIFT_MAX = 0.001;
 const SET_MS_MIN = 100;
 const STOLEN_SHARE_MIN = 0.02;
-const BUSY_LOAD_MIN = 0.5;
+const BUSY_SHARE_MIN = 0.25;
+/** A shorter look at the machine would see single ticks. */
+const BEFORE_MS_MIN = 300;
+const TICK_US = 10_000;
 
 /** Whole sentences; none if nothing is doubtful. */
-export function doubtsBetween(begin: MachineMoment, end: MachineMoment): readonly string[] {
-  const doubts = [clockDoubt(begin, end), stolenDoubt(begin, end), busyDoubt(begin)];
+export function doubtsOf({ before, begin, end }: MomentsOfRun): readonly string[] {
+  const doubts = [clockDoubt(begin, end), stolenDoubt(begin, end), busyDoubt(before, begin)];
   return doubts.filter((doubt) => doubt !== null);
 }
 
@@ -64,27 +80,35 @@ function stolenDoubt({ processor: before }: MachineMoment, end: MachineMoment): 
   return `The host of this virtual machine gave ${(100 * share).toFixed(0)} % of its processor time to others during the run, so rates are too low and latencies too long.`;
 }
 
-function busyDoubt({ load }: MachineMoment): string | null {
-  if (load < BUSY_LOAD_MIN) return null;
-  return `The machine was busy with other work when the run began (load ${load.toFixed(1)} per core), so rates are too low, and their intervals are wide; CPU time per operation suffers less.`;
+function busyDoubt(before: MachineMoment, begin: MachineMoment): string | null {
+  if (before.processor === null || begin.processor === null) return null;
+  const all = begin.processor.all - before.processor.all;
+  const idle = begin.processor.idle - before.processor.idle;
+  const share = (all - idle - (begin.own - before.own)) / all;
+  if (!(share >= BUSY_SHARE_MIN)) return null;
+  return `The machine was busy with other work when the run began (${(100 * share).toFixed(0)} % of its processors), so rates are too low, and their intervals are wide; CPU time per operation suffers less.`;
 }
 
 export function machineMoment(): MachineMoment {
+  const { user, system } = process.cpuUsage();
   return {
     wallMs: Date.now(),
     monotonicMs: monotonicMs(),
-    load: (loadavg()[0] ?? 0) / availableParallelism(),
-    processor: processorTimes(),
+    own: (user + system) / TICK_US,
+    processor: processorTicks(),
   };
 }
 
 /** The line `cpu` of /proc/stat: user, nice, system, idle, iowait, irq, softirq, steal. */
-function processorTimes(): MachineMoment['processor'] {
+function processorTicks(): ProcessorTicks | null {
   try {
     const [, ...fields] = readFileSync('/proc/stat', 'latin1').split('\n', 1)[0]?.split(/ +/) ?? [];
     const ticks = fields.slice(0, 8).map(Number);
-    return { all: ticks.reduce((sum, one) => sum + one, 0), stolen: ticks[7] ?? 0 };
+    const [, , , idle = 0, waiting = 0, , , stolen = 0] = ticks;
+    return { all: ticks.reduce((sum, one) => sum + one, 0), idle: idle + waiting, stolen };
   } catch {
     return null;
   }
 }
+
+const LOADED = machineMoment();

@@ -55,6 +55,7 @@ import { isInside, obeyOutside, runInside, whyNoHosts } from '../hosts/inside.ts
 import type { RemoteHost } from '../processes/program.ts';
 import { WatchedRun, watchedProgress } from '../watch/live.ts';
 import { keepingDoubts } from './doubts.ts';
+import { keeping } from './keeping.ts';
 import { resultLines } from './result-lines.ts';
 import { hostsOptions, resultOptions, runFolder } from './shared-options.ts';
 
@@ -196,12 +197,11 @@ async function keepingTimeline<T>(
   watched: WatchedRun | undefined,
   measure: () => Promise<T>,
 ): Promise<T> {
-  try {
-    return await measure();
-  } finally {
-    watched?.phase(); // The last one ends here.
-    if (watched !== undefined) run.describe({ timeline: watched.timeline });
-  }
+  if (watched === undefined) return measure();
+  return keeping(measure, () => {
+    watched.phase(); // The last one ends here.
+    run.describe({ timeline: watched.timeline });
+  });
 }
 
 /**

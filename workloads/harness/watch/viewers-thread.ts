@@ -37,7 +37,9 @@ class Viewers {
     if (url?.pathname !== '/') {
       return send(response, { status: 404, type: 'text/plain', text: 'No such page is here.\n' });
     }
-    return void this.#begun.promise.then((record) => this.#answerPage(record, response));
+    return void this.#begun.promise
+      .then((record) => this.#answerPage(record, response))
+      .catch((error: unknown) => void response.destroy(error as Error));
   }
 
   /** @param first the first record */

@@ -56,6 +56,8 @@ describe('a run with --watch', () => {
     const report = await openPage(pathToFileURL(path.join(run.out, 'report.html')).href);
     assert.deepEqual(live, await report.page.evaluate<Shown>(SHOWN));
     assert.match(live.text, /3 rows were found/);
+    assert.deepEqual(await page.evaluate(FILE_LINKS), [], 'its server has no files');
+    assert.notDeepEqual(await report.page.evaluate(FILE_LINKS), []);
     assert.deepEqual([...complaints, ...report.complaints], []);
   });
 
@@ -155,6 +157,9 @@ const SHOWN = `({
   text: document.querySelector('main').textContent.replaceAll(/\\s+/g, ' '),
   charts: [...document.querySelectorAll('canvas')].map((canvas) => Chart.getChart(canvas)${DATASETS}),
 })`;
+
+const FILE_LINKS = `[...document.querySelectorAll('main a[href]')]
+  .map((link) => link.getAttribute('href')).filter((to) => !/^(?:#|https?:)/.test(to))`;
 
 function chartNamed(name: string): string {
   return `Chart.getChart(${JSON.stringify(name)})${DATASETS}`;

@@ -11,11 +11,11 @@
  * needed later. HBase, Hadoop and Java are not in it.
  */
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
+import { createReadStream, existsSync } from 'node:fs';
+import { cp, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { execa } from 'execa';
+import { execa, type ExecaError } from 'execa';
 import { UsageError } from '#harness';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { ROOT } from '../../harness/hosts/code-version.ts';
@@ -29,8 +29,8 @@ const [BUNDLE, PACKAGES, INSTALL, SUMS] = [
 ] as const;
 
 /**
- * Makes the archive's folder in `out`, and resolves to its path. What an interrupt leaves is
- * removed.
+ * Makes the archive's folder in `out`, and resolves to its path. Until it is whole, it has another
+ * name; what an interrupt leaves is removed.
  * @throws UsageError outside of a git checkout, or if the folder is there
  */
 export async function buildArchive(out: string, signal: AbortSignal): Promise<string> {
@@ -38,9 +38,12 @@ export async function buildArchive(out: string, signal: AbortSignal): Promise<st
   const { name, version } = packageJson;
   const platform = `${process.platform}-${process.arch}`;
   const folder = path.join(out, `${name}-${version}-${commit}-${platform}`);
-  await makeNew(folder);
+  refuseExisting(folder);
+  const partial = `${folder}.partial`;
+  await rm(partial, { recursive: true, force: true });
+  await mkdir(partial, { recursive: true });
   try {
-    const at = (file: string): string => path.join(folder, file);
+    const at = (file: string): string => path.join(partial, file);
     await git('bundle', 'create', '--quiet', at(BUNDLE), 'HEAD');
     await execa(
       'tar',
@@ -54,31 +57,27 @@ export async function buildArchive(out: string, signal: AbortSignal): Promise<st
       signal.throwIfAborted();
     }
     await writeFile(at(SUMS), lines.join(''));
+    await rename(partial, folder);
   } catch (error) {
-    await rm(folder, { recursive: true, force: true });
+    await rm(partial, { recursive: true, force: true });
     throw error;
   }
   return folder;
 }
 
-async function makeNew(folder: string): Promise<void> {
-  try {
-    await mkdir(path.dirname(folder), { recursive: true });
-    await mkdir(folder);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
-    throw new UsageError(`--out already holds an archive of this commit, ${folder}.`, {
-      cause: error,
-    });
-  }
+function refuseExisting(folder: string): void {
+  if (!existsSync(folder)) return;
+  throw new UsageError(`--out already holds an archive of this commit, ${folder}.`);
 }
 
 async function git(...words: readonly string[]): Promise<string> {
   try {
     return (await execa('git', words, { cwd: ROOT })).stdout;
   } catch (error) {
+    const { stderr, code } = error as ExecaError;
+    const reason = code === 'ENOENT' ? 'git is missing' : `git ${words[0]}: ${stderr}`;
     throw new UsageError(
-      'An archive holds the repository at a commit, but this is no git checkout, or git is missing.',
+      `An archive holds the repository at a commit, which git cannot give: ${reason}`,
       { cause: error },
     );
   }

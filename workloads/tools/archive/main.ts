@@ -55,6 +55,7 @@ const specification = {
 } as const;
 
 await runCommand(specification, async ({ out, check }, { signal }) => {
+  if (check) await refuseWithoutNamespaces();
   const folder = await buildArchive(path.resolve(out), signal);
   process.stdout.write(`${folder}\n`);
   if (check) process.stdout.write(`${await checkOffline(folder, signal)}\n`);
@@ -62,12 +63,11 @@ await runCommand(specification, async ({ out, check }, { signal }) => {
 
 /**
  * Resolves to what the experiment printed.
- * @throws UsageError where no network can be cut; else the error of the installation or the run
+ * @throws the error of the installation or the run
  */
 async function checkOffline(archive: string, signal: AbortSignal): Promise<string> {
   const work = await mkdtemp(path.join(tmpdir(), 'percolator-archive-'));
   try {
-    await refuseWithoutNamespaces();
     await linkPrograms(path.join(work, 'bin'));
     const words = ['-rn', 'sh', '-c', TRIAL, 'trial', archive, work];
     const { stdout } = await execa('unshare', words, {
@@ -80,6 +80,7 @@ async function checkOffline(archive: string, signal: AbortSignal): Promise<strin
   }
 }
 
+/** @throws UsageError where no network can be cut */
 async function refuseWithoutNamespaces(): Promise<void> {
   const { failed } = await execa('unshare', ['-rn', 'true'], { reject: false });
   if (!failed) return;

@@ -18,7 +18,8 @@ test('an interrupted reproduction continues where it was', async () => {
   assert.equal(first.exitCode, 130, first.stderr);
   assert.match(first.stdout, /^waiting: not judged: a smoke run is too small$/m);
   assert.match(first.stdout, /^operations: not run: interrupted$/m);
-  assert.deepEqual(namesIn(out), ['crawl-rate-1']);
+  // The other one may have begun, and has then left what it had.
+  assert.deepEqual(namesIn(out).slice(0, 1), ['crawl-rate-1']);
 
   const second = await runProgram(PROGRAM, words);
   assert.equal(second.exitCode, 0, second.stderr);

@@ -4,10 +4,10 @@ import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node
 import path from 'node:path';
 import { describe, test } from 'node:test';
 import { temporaryFolder } from '#engine/testing';
-import { findRuns, readRunRecord, REFERENCE_FOLDER } from '#results';
+import { findRuns, readRunRecord, REFERENCE_FOLDER, trendTable } from '#results';
 import { runProgram } from '../../harness/testing/run-script.ts';
 import { bencherOf, trendOf } from './history.ts';
-import { noteRun, notesOf } from './notes.ts';
+import { noteRun, readableNotes } from './notes.ts';
 
 const PROGRAM = path.join(import.meta.dirname, 'main.ts');
 const METRIC = 'figure-8: embedded, read: relative';
@@ -60,6 +60,8 @@ describe('a trend', () => {
       lines.map(({ points }) => points.length),
       [1, 1, 1],
     );
+    const captions = lines.map((line) => trendTable(line).caption);
+    assert.equal(new Set(captions).size, 3, 'a reader can tell them apart');
   });
 
   test('is printed, and drawn on a page in the folder of the runs', async () => {
@@ -126,7 +128,8 @@ describe('what a user says of a run', () => {
     assert.throws(() => noteRun(temporaryFolder(), nothing), /must hold a run\.json/);
     const folder = addRun(temporaryFolder(), 1, 'aaaaaaaaa');
     cpSync(path.join(folder, 'run.json'), path.join(folder, 'notes.json'));
-    assert.throws(() => notesOf(folder), /notes .* are damaged/);
+    assert.throws(() => noteRun(folder, nothing), /notes .* are damaged/);
+    assert.match(readableNotes(folder).note ?? '', /damaged/, 'and the list of runs shows it');
   });
 
   test('needs a run, and listing needs none', async () => {

@@ -6,7 +6,7 @@
  */
 import type { FoundRun, RunRecord, TrendLine, TrendPoint } from '#results';
 import { type Metric, metricsOf } from '../compare/metrics.ts';
-import { notesOf } from './notes.ts';
+import { readableNotes } from './notes.ts';
 
 /** The lines of all metrics whose names contain the text, whatever the case of its letters. */
 export function trendOf(runs: readonly FoundRun[], wanted: string): readonly TrendLine[] {
@@ -25,13 +25,15 @@ export function trendOf(runs: readonly FoundRun[], wanted: string): readonly Tre
     if (first === undefined) return [];
     const { name, unit, better } = first.metric;
     const points = some.map(pointOf).toSorted((a, b) => a.date.localeCompare(b.date));
-    return [{ metric: name, unit, better, command: first.record.commandLine, points }];
+    const { record } = first;
+    const command = record.commandLine;
+    return [{ metric: name, unit, better, command, machine: machineOf(record), points }];
   });
 }
 
 /** Runs of two kinds of machines say nothing about the code. */
 function machineOf({ environment: { cpuModel, cores } }: RunRecord): string {
-  return `${cpuModel}, ${cores}`;
+  return `${cpuModel}, ${cores} cores`;
 }
 
 function isNamed(name: string, wanted: string): boolean {
@@ -52,7 +54,7 @@ function pointOf({ run, record, metric }: Found): TrendPoint {
     date: record.startedAt,
     value: metric.value ?? Number.NaN,
     interval: metric.interval,
-    tags: notesOf(run.folder).tags,
+    tags: readableNotes(run.folder).tags,
   };
 }
 

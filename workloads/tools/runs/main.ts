@@ -34,7 +34,7 @@ import {
 import { bytesText } from '../../harness/experiment/plan.ts';
 import { tableLines } from '../../harness/experiment/result-lines.ts';
 import { bencherOf, trendOf } from './history.ts';
-import { noteRun, type Notes, notesOf } from './notes.ts';
+import { noteRun, type Notes, readableNotes } from './notes.ts';
 import {
   type Choice,
   isReference,
@@ -204,7 +204,7 @@ function described(run: FoundRun) {
     commit: record?.environment.commit?.hash.slice(0, 7) ?? null,
     date: record?.startedAt ?? null,
     bytes: bytesIn(folder),
-    ...notesOf(folder),
+    ...readableNotes(folder),
     headline: record === null ? damage : record.findings.headline,
   };
 }

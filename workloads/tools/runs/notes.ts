@@ -14,18 +14,24 @@ export interface Notes {
 
 const NONE: Notes = { tags: [], note: null };
 
-/** @throws UsageError if the file is damaged */
-export function notesOf(folder: string): Notes {
-  const file = fileIn(folder);
-  if (!existsSync(file)) return NONE;
-  const parsed = parsedOrNone(readFileSync(file, 'utf8'));
-  if (parsed === null) throw new UsageError(`The notes ${file} are damaged: remove the file.`);
-  return parsed;
+/** For a list of many runs: damaged notes are no reason to show none of them. */
+export function readableNotes(folder: string): Notes {
+  return parsedOrNull(folder) ?? { tags: [], note: 'its notes.json is damaged' };
 }
 
-function parsedOrNone(text: string): Notes | null {
+/** @throws UsageError if the file is damaged */
+function notesOf(folder: string): Notes {
+  const parsed = parsedOrNull(folder);
+  if (parsed !== null) return parsed;
+  throw new UsageError(`The notes ${fileIn(folder)} are damaged: remove the file.`);
+}
+
+/** Null if they are damaged. */
+function parsedOrNull(folder: string): Notes | null {
+  const file = fileIn(folder);
+  if (!existsSync(file)) return NONE;
   try {
-    const { tags, note } = JSON.parse(text) as Partial<Notes>;
+    const { tags, note } = JSON.parse(readFileSync(file, 'utf8')) as Partial<Notes>;
     const areTags = Array.isArray(tags) && tags.every((tag) => typeof tag === 'string');
     return areTags && (note === null || typeof note === 'string') ? { tags, note } : null;
   } catch {

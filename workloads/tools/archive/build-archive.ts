@@ -75,7 +75,7 @@ async function git(...words: readonly string[]): Promise<string> {
     return (await execa('git', words, { cwd: ROOT })).stdout;
   } catch (error) {
     const { stderr, code } = error as ExecaError;
-    const reason = code === 'ENOENT' ? 'git is missing' : `git ${words[0]}: ${stderr}`;
+    const reason = code === 'ENOENT' ? 'git is missing' : `git ${words[0]}: ${String(stderr)}`;
     throw new UsageError(
       `An archive holds the repository at a commit, which git cannot give: ${reason}`,
       { cause: error },

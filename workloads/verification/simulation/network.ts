@@ -102,15 +102,35 @@ export function send<T>(
 }
 
 function giveUpInSilence<T>(
-  { timeline, knobs }: World,
+  world: World,
   process: SimulatedProcess,
   message: NetworkMessage<T>,
 ): Promise<T> {
   return new Promise((_, reject) => {
-    timeline.after(knobs.deadlineMs, () => {
-      process.deliver(() => {
-        reject(message.gaveUp());
-      });
+    giveUp(world, process, { message, reject, afterMs: world.knobs.deadlineMs });
+  });
+}
+
+/** The sender hears, after this time, that there will be no answer. */
+function giveUp<T>(
+  world: World,
+  process: SimulatedProcess,
+  {
+    message,
+    reject,
+    afterMs,
+    told,
+  }: Pick<Journey<T>, 'message' | 'reject'> & {
+    readonly afterMs: number;
+    readonly told?: () => void;
+  },
+): void {
+  world.timeline.after(afterMs, () => {
+    process.deliver(() => {
+      told?.();
+      world.tell?.(process.name, `gives up on: ${message.describe()}`);
+      record(world, process, message, { kind: 'given up' });
+      reject(message.gaveUp());
     });
   });
 }
@@ -151,25 +171,20 @@ function leave<T>(world: World, process: SimulatedProcess, journey: Journey<T>):
   const group = message.lane?.join(number, requestMs);
   const wayMs = group?.arrivesMs ?? timeline.nowMs + requestMs;
   const arrivesMs = message.fate === undefined ? wayMs : Math.max(wayMs, world.owner.reachedMs);
-  const giveUp = (afterMs: number): void => {
-    timeline.after(afterMs, () => {
-      process.deliver(() => {
-        isTold = true;
-        world.tell?.(process.name, `gives up on: ${message.describe()}`);
-        record(world, process, message, { kind: 'given up' });
-        reject(message.gaveUp());
-      });
-    });
+  const told = (): void => {
+    isTold = true;
   };
+  const giveUpAfter = (afterMs: number): void =>
+    giveUp(world, process, { message, reject, afterMs, told });
   const drawn = world.draw(process, number, COPY_DELAY);
   const lateMs = timeline.nowMs + knobs.deadlineMs + chooseBetween(0, 200, drawn);
   if (fault === 'late') arriveAgain(world, process, { message, isEnded }, lateMs);
-  if (fault === 'partial') giveUp(arrivesMs - timeline.nowMs);
+  if (fault === 'partial') giveUpAfter(arrivesMs - timeline.nowMs);
   if (fault === 'loseRequest' || fault === 'loseAnswer' || fault === 'late') {
-    giveUp(knobs.deadlineMs);
+    giveUpAfter(knobs.deadlineMs);
   }
   if (fault === 'loseRequest' || fault === 'late' || fault === 'partial') return;
-  if (fault === 'stall' && drawn < 0.5) giveUp(0); // Its deadline passed during the pause.
+  if (fault === 'stall' && drawn < 0.5) giveUpAfter(0); // Its deadline passed during the pause.
   const slowMs = fault === 'slow' ? 3 * knobs.lockTimeToLiveMs : 0;
   const delayMs = delay(ANSWER_DELAY) + slowMs;
   const isHeard = fault !== 'loseAnswer';
@@ -316,6 +331,9 @@ function arriveAgain<T>(
       record(world, process, message, { kind: 'applied again', answer: value, isHeard: false });
     } catch (error) {
       assert(error instanceof PercolatorError, 'a service answers with errors of the engine');
+      const { code } = error;
+      world.tell?.('(a copy)', `${message.describe()} ⇒ ${code}`);
+      record(world, process, message, { kind: 'applied again', answer: code, isHeard: false });
     }
   });
 }

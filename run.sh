@@ -121,6 +121,7 @@ Development:
   format                Formats all files.
   lines                 How many lines and modules does each folder have?
   artifact              Writes ARTIFACT.md, docs/columns.md and docs/run.schema.json.
+  references            Makes the runs in results/reference again, each by its own command: hours.
   options               Writes docs/options.md, the options of all scripts.
   relock                Writes package-lock.json, after a change of dependencies.
 

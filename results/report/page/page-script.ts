@@ -86,7 +86,7 @@ export function startPage(): void {
   });
 }
 
-/** The files of the run are in its folder, which the server of a page that goes on does not show. */
+/** The files are in the folder of the run, which the server of a live page does not show. */
 export function forgetFiles(): void {
   for (const link of document.querySelectorAll('main a[href]')) {
     if (!/^(?:#|https?:)/.test(link.getAttribute('href') ?? '')) link.removeAttribute('href');

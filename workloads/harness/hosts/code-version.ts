@@ -11,7 +11,13 @@ import path from 'node:path';
 export const ROOT: string = path.resolve(import.meta.dirname, '../../..');
 
 /** What is code of a run, or decides which packages it uses. */
-const CODE = ['engine', 'workloads', 'mapreduce-baseline', 'results/report', 'package-lock.json'];
+export const CODE: readonly string[] = [
+  'engine',
+  'workloads',
+  'mapreduce-baseline',
+  'results/report',
+  'package-lock.json',
+];
 const DIGEST_LENGTH = 12;
 
 /** Of this process, as it began to ask. */

@@ -36,7 +36,7 @@ import {
 } from './world/picture.ts';
 import type { ExplorerEvent } from './world/world.ts';
 
-export interface Recording {
+export interface RecordedSimulation {
   readonly seed: number;
   readonly violations: readonly Violation[];
   readonly figure: readonly FigurePart[];
@@ -49,7 +49,7 @@ export interface Recording {
 const TROUBLED_MAX = 300;
 const PEACEFUL_MAX = 100;
 
-export async function recordRun(plan: SimulationPlan): Promise<Recording> {
+export async function recordSimulation(plan: SimulationPlan): Promise<RecordedSimulation> {
   const recorder = new RunRecorder();
   const { violations } = await simulate(plan, {
     record: (world, event) => recorder.record(world, event),
@@ -97,7 +97,7 @@ class RunRecorder {
     else this.#move(world, event.request, event);
   }
 
-  ended(): Pick<Recording, 'story' | 'leftOut'> {
+  ended(): Pick<RecordedSimulation, 'story' | 'leftOut'> {
     const from = this.#leftOut.before;
     const pictures: Picture[] = [];
     const events: ExplorerEvent[] = [];

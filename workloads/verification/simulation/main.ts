@@ -114,10 +114,10 @@ async function shrunkRun(
  */
 async function writePage(plan: SimulationPlan, folder: string): Promise<string | undefined> {
   if (plan.knobs.hbase !== undefined) return undefined;
-  const { recordRun } = await import('../explorer/recording.ts');
+  const { recordSimulation } = await import('../explorer/recording.ts');
   const { buildRecordedPage } = await import('../explorer/page/build.ts');
   const page = path.join(folder, PAGE);
-  await writeFile(page, await buildRecordedPage(await recordRun(plan)));
+  await writeFile(page, await buildRecordedPage(await recordSimulation(plan)));
   return page;
 }
 

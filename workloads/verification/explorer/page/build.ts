@@ -15,7 +15,7 @@ import { build, type BuildOptions, transform } from 'esbuild';
 import { mutate } from '../../mutants/mutant.ts';
 import { MUTANTS } from '../../mutants/mutants.ts';
 import { GALLERY } from '../gallery/index.ts';
-import type { Recording } from '../recording.ts';
+import type { RecordedSimulation } from '../recording.ts';
 import type { PageData, TextPatch } from './loader.ts';
 
 const HERE = import.meta.dirname;
@@ -41,7 +41,7 @@ export async function buildPage(): Promise<string> {
 }
 
 /** The text of a page that shows a recorded run. */
-export function buildRecordedPage(recording: Recording): Promise<string> {
+export function buildRecordedPage(recording: RecordedSimulation): Promise<string> {
   const { pictures, events } = recording.story;
   const packed: object[] = [];
   for (const [i, picture] of pictures.entries()) {

@@ -20,7 +20,7 @@ import { COURSE } from '../course.ts';
 import * as sound from '../engine.ts';
 import { wholeStory, GALLERY } from '../gallery/index.ts';
 import type { ExplorerEngine } from '../search.ts';
-import { type Recording, recordRun } from '../recording.ts';
+import { type RecordedSimulation, recordSimulation } from '../recording.ts';
 import { buildPage, buildRecordedPage } from './build.ts';
 import { readLink, writeLink } from './link.ts';
 
@@ -211,9 +211,9 @@ describe('a newcomer', () => {
 });
 
 describe('a recorded run of the simulator', () => {
-  let recording: Recording;
+  let recording: RecordedSimulation;
   before(async () => {
-    recording = await recordRun(planOf(6));
+    recording = await recordSimulation(planOf(6));
   });
 
   test('is stepped through, with its cells, messages and deaths', async () => {

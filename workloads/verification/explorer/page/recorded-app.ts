@@ -1,7 +1,7 @@
 /** The page of a recorded run (recording.ts): the explorer's pictures, with nothing to choose. */
 import { type ComponentChild, h, render } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import type { Recording } from '../recording.ts';
+import type { RecordedSimulation } from '../recording.ts';
 import type { Picture, PictureRow } from '../world/picture.ts';
 import { diagram } from './diagram.ts';
 import { readData } from './loader.ts';
@@ -18,8 +18,8 @@ import {
 } from './panels.ts';
 
 type PackedPicture = Omit<Picture, 'rows'> & { readonly rows?: readonly PictureRow[] | undefined };
-type PackedRecording = Omit<Recording, 'story'> & {
-  readonly story: Omit<Recording['story'], 'pictures'> & {
+type PackedRecording = Omit<RecordedSimulation, 'story'> & {
+  readonly story: Omit<RecordedSimulation['story'], 'pictures'> & {
     readonly pictures: readonly PackedPicture[];
   };
 };
@@ -29,7 +29,7 @@ const LEAD =
 const ABOUT =
   "It ends with what the judges found. What processes ask of the engine's own tables is left out; the oracle's table is the oracle.";
 
-function App({ recording }: { readonly recording: Recording }): ComponentChild {
+function App({ recording }: { readonly recording: RecordedSimulation }): ComponentChild {
   const { seed, violations, figure, story, leftOut } = recording;
   const last = story.pictures.length - 1;
   const [at, setAt] = useState(0);
@@ -85,7 +85,7 @@ async function start(): Promise<void> {
 }
 
 /** Rows that are absent are those of the picture before (build.ts). */
-function unpacked(packed: PackedRecording): Recording {
+function unpacked(packed: PackedRecording): RecordedSimulation {
   const { pictures, events } = packed.story;
   let rows = pictures[0]?.rows ?? [];
   const whole: Picture[] = [];

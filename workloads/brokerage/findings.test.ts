@@ -295,6 +295,14 @@ test('the headline states no rate from fewer than 30 Trade-Results', () => {
   );
 });
 
+test('the headline begins with the finding: the processor time next to PostgreSQL', () => {
+  const results = measured({ embedded: 0.02, postgres: 0.01 });
+  assert.match(
+    findingsOf(results).headline,
+    /^A Trade-Result takes 2\.0 times \(Percolator, embedded\) the processor time of PostgreSQL; in the paper about 30 times\. /,
+  );
+});
+
 test('the headline of a run without a maximum begins with a word', () => {
   const results = measured({ embedded: 0.02 });
   results.unpaced.splice(0);

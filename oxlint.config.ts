@@ -66,6 +66,7 @@ const rooms: Record<string, readonly string[]> = {
   failover: ['harness', 'brokerage', 'crawl-rate'],
   'web-index': ['harness', 'crawl-rate'],
   bench: ['harness', 'crawl-rate'],
+  peers: ['harness', 'crawl-rate'],
   verification: ['harness'],
   'virtual-cluster': ['harness', 'crawl-rate', 'microbench', 'brokerage', 'verification'],
   tools: ['harness', 'crawl-rate', 'verification'],

@@ -28,6 +28,7 @@ export {
   whyNoHBase,
   type Artifacts,
   cachedClassPath,
+  cacheFolder,
   classPathOf,
   javaOf,
   javaVersion,

@@ -7,7 +7,12 @@
  * loaded documents, too.
  */
 import { openBulkLoader, type BulkLoader, type Percolator } from '#engine';
-import { encodeDocument, type Document, type Partition } from '../documents/index.ts';
+import {
+  encodeDocument,
+  type Document,
+  type KeyedDocument,
+  type Partition,
+} from '../documents/index.ts';
 import {
   CLUSTER,
   clusteringObserver,
@@ -80,9 +85,9 @@ async function loadDocuments(
 }
 
 /** Adds the keys that the document is the first to look up, up to the first one found. */
-function addEntries(
+export function addEntries(
   entries: Map<string, string>,
-  document: Document,
+  document: KeyedDocument,
   representative: string,
 ): void {
   for (const [index, key] of document.keys.entries()) {

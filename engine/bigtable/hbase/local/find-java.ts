@@ -133,7 +133,7 @@ export async function cachedClassPath(
   artifacts: Artifacts,
   environment: Environment,
 ): Promise<string | undefined> {
-  const file = join(folderOf(artifacts, environment), 'classpath');
+  const file = join(cacheFolder(artifacts.name, environment), 'classpath');
   const kept = await readFile(file, 'utf8').catch(() => '');
   const [pom, classPath] = kept.split('\n--\n');
   if (pom !== pomText(artifacts) || classPath === undefined) return undefined;
@@ -159,7 +159,7 @@ export async function classPathOf(
     throw new PercolatorError('STORE_UNAVAILABLE', 'Maven is needed, and there is no mvn on PATH');
   }
   progress(`Fetching ${artifacts.name} with Maven, once: about ${artifacts.megabytes} MB.`);
-  const folder = folderOf(artifacts, environment);
+  const folder = cacheFolder(artifacts.name, environment);
   await mkdir(folder, { recursive: true });
   // Two processes may fetch at once, each in a folder of its own.
   const work = await mkdtemp(join(folder, 'fetching-'));
@@ -197,8 +197,9 @@ async function hasMaven(): Promise<boolean> {
   return !(await execa('mvn', ['--version'], { reject: false })).failed;
 }
 
-function folderOf(
-  { name }: Artifacts,
+/** The folder of this name in the cache; it may not exist yet. */
+export function cacheFolder(
+  name: string,
   { XDG_CACHE_HOME: cache = '', HOME: home = '' }: Environment,
 ): string {
   // Not a relative path: Maven's plugin would look for it in the folder of its project.

@@ -1,0 +1,134 @@
+/**
+ * The systems that bench:peers compares: ours on several stores, and the peers that this machine
+ * can build. Each says what a commit survives.
+ */
+import path from 'node:path';
+import { durabilityOf, whyNoHBase } from '#engine';
+import type { ProvidedStore } from '../harness/stores.ts';
+import type { DocumentFiles } from './documents.ts';
+import type { ProcessOptions } from './percolator-process.ts';
+import type { Command } from './program.ts';
+import { buildGo, type Tell } from './toolchains.ts';
+
+/** What a program needs to begin. */
+export interface Place {
+  /** An empty folder. */
+  readonly folder: string;
+  readonly files: DocumentFiles;
+  readonly process: Omit<ProcessOptions, 'store'>;
+  /** One for all systems that use it, in one process; the first caller starts it. */
+  readonly hbase: () => Promise<ProvidedStore>;
+}
+
+export interface System {
+  readonly name: SystemName;
+  readonly durability: string;
+  /** Whether it has transactions of one cell. */
+  readonly hasCells: boolean;
+  readonly command: (place: Place) => Promise<Command>;
+}
+
+interface Known extends Omit<System, 'name' | 'command'> {
+  /**
+   * Resolves with the command, once it is built.
+   * @throws Error the end of a sentence: why the system is not here
+   */
+  readonly prepare: (tell: Tell) => Promise<System['command']>;
+}
+
+export const SYSTEMS = [
+  'percolator-memory',
+  'client-go-memory',
+  'percolator-page-cache',
+  'client-go-page-cache',
+  'percolator-fsync',
+  'percolator-hbase',
+] as const;
+export type SystemName = (typeof SYSTEMS)[number];
+
+const NOTHING_SURVIVES = 'nothing survives the process, which keeps everything in memory';
+const ON_HBASE =
+  'every commit is in the log of HBase, which is here one process on the local disk: it survives kill -9 of the client';
+
+const OURS = new URL('percolator-process.ts', import.meta.url);
+
+const KNOWN: Readonly<Record<SystemName, Known>> = {
+  'percolator-memory': {
+    durability: NOTHING_SURVIVES,
+    hasCells: true,
+    prepare: async () => async (place) => oursOn('memory', place),
+  },
+  'percolator-page-cache': onFolder(false),
+  'percolator-fsync': onFolder(true),
+  'percolator-hbase': {
+    durability: ON_HBASE,
+    hasCells: true,
+    prepare: async () => {
+      await needHBase();
+      return async (place) => {
+        const { address, serverPids } = await place.hbase();
+        return { ...oursOn(address, place), serverPids };
+      };
+    },
+  },
+  'client-go-memory': clientGo(NOTHING_SURVIVES, () => []),
+  'client-go-page-cache': clientGo(durabilityOf({ kind: 'embedded', fsync: false }), (folder) => [
+    path.join(folder, 'store'),
+  ]),
+};
+
+function onFolder(fsync: boolean): Known {
+  return {
+    durability: durabilityOf({ kind: 'embedded', fsync }),
+    hasCells: true,
+    prepare: async () => async (place) =>
+      oursOn({ kind: 'embedded', folder: path.join(place.folder, 'store'), fsync }, place),
+  };
+}
+
+function oursOn(store: ProcessOptions['store'], place: Place): Command {
+  const options = JSON.stringify({ ...place.process, store } satisfies ProcessOptions);
+  return { words: [process.execPath, OURS.pathname, options], serverPids: [] };
+}
+
+function clientGo(durability: string, store: (folder: string) => readonly string[]): Known {
+  return {
+    durability,
+    hasCells: true,
+    prepare: async (tell) => {
+      const program = await buildGo('client-go', tell);
+      return async ({ folder, files }) => ({
+        words: [program, files.documents, files.clusters, files.keys, ...store(folder)],
+        serverPids: [],
+      });
+    },
+  };
+}
+
+async function needHBase(): Promise<void> {
+  const why = await whyNoHBase(process.env);
+  if (why !== undefined) throw new Error(why);
+}
+
+export interface FoundSystems {
+  readonly found: readonly System[];
+  /** A sentence for each reason. */
+  readonly missing: readonly string[];
+}
+
+/** Builds what has to be built, one after the other. */
+export async function findSystems(names: readonly SystemName[], tell: Tell): Promise<FoundSystems> {
+  const found: System[] = [];
+  const missing = new Map<string, SystemName[]>();
+  for (const name of names) {
+    const { prepare, ...system } = KNOWN[name];
+    try {
+      found.push({ name, ...system, command: await prepare(tell) });
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      missing.set(why, [...(missing.get(why) ?? []), name]);
+    }
+  }
+  const sentences = [...missing].map(([why, of]) => `${of.join(' and ')} skipped: ${why}`);
+  return { found, missing: sentences };
+}

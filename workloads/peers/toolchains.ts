@@ -1,0 +1,72 @@
+/**
+ * Builds the programs of the peers, where this machine has the toolchain: what they need comes from
+ * the registries of Go, Rust and Maven, once, and what is built is kept in the cache folder of
+ * `./run.sh fetch`. A later build that finds everything there asks no network.
+ */
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { execa } from 'execa';
+import { cacheFolder } from '#engine';
+
+const MINUTES_MAX = 20;
+const REASON_LENGTH_MAX = 200;
+
+/** Tells the user what takes long. */
+export type Tell = (line: string) => void;
+
+/** The programs that this run has asked for, by name. */
+const built = new Map<string, Promise<string>>();
+
+/**
+ * Resolves with the program; a second call builds nothing.
+ * @throws Error the end of a sentence: why the program cannot be built here
+ */
+export function buildGo(name: string, tell: Tell): Promise<string> {
+  const program = built.get(name) ?? goProgram(name, tell);
+  built.set(name, program);
+  return program;
+}
+
+async function goProgram(name: string, tell: Tell): Promise<string> {
+  const folder = await folderOf(name);
+  const program = path.join(folder, name);
+  const environment = {
+    GOCACHE: path.join(folder, 'build'),
+    GOMODCACHE: path.join(folder, 'modules'),
+    GOFLAGS: '-modcacherw', // So that the folder can be removed.
+  };
+  await build(name, { words: ['go', 'build', '-o', program, '.'], environment, tell });
+  return program;
+}
+
+async function folderOf(name: string): Promise<string> {
+  const folder = path.join(cacheFolder('peers', process.env), name);
+  await mkdir(folder, { recursive: true });
+  return folder;
+}
+
+interface Build {
+  readonly words: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly tell: Tell;
+}
+
+/** Runs the command in the folder of the program's sources. */
+async function build(
+  name: string,
+  { words: [tool = '', ...words], environment: env = {}, tell }: Build,
+): Promise<void> {
+  tell(`Building ${name} with ${tool}; the first time fetches what it needs.`);
+  const { failed, code, stderr, timedOut } = await execa(tool, words, {
+    cwd: path.join(import.meta.dirname, name),
+    env,
+    reject: false,
+    stdin: 'ignore',
+    timeout: MINUTES_MAX * 60_000,
+  });
+  if (!failed) return;
+  if (code === 'ENOENT') throw new Error(`there is no ${tool} on PATH`);
+  if (timedOut) throw new Error(`${tool} has not ended in ${MINUTES_MAX} minutes`);
+  const [line = 'it says nothing'] = stderr.split('\n').filter((one) => one.trim() !== '');
+  throw new Error(`${tool} fails: ${line.slice(0, REASON_LENGTH_MAX)}`);
+}

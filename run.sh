@@ -81,7 +81,7 @@ Benches:
   bench:versions        Do many old versions make reads slower?
   bench:mapreduce       Is the baseline a fair competitor? (GNU sort, DuckDB, Hadoop, Spark)
   bench:web-index       How soon can a crawled page be found, by observers and by a batch?
-  bench:peers           What does the same crawl cost on other systems? (TiKV's client, Omid, differential dataflow)
+  bench:peers           What does the same crawl cost on other systems?
   bench:simulate        How fast is the simulator?
 
 Verification:

@@ -2,6 +2,7 @@
 import { median } from 'simple-statistics';
 import {
   column,
+  counted,
   dots,
   type FindingsParts,
   higher,
@@ -87,7 +88,9 @@ function headlineOf(measured: readonly Measured[]): string {
     if (us === null || theirs === null) return [];
     return `${Math.round(us)} \u00b5s ${where} (${peer}: ${Math.round(theirs)})`;
   });
-  if (compared.length === 0) return `${measured.length} systems were measured, and no peer.`;
+  if (compared.length === 0) {
+    return `Only ${counted(measured.length, 'systems')}, and no peer next to ours.`;
+  }
   return `A document takes this processor time: ${compared.join('; ')}.`;
 }
 

@@ -43,7 +43,7 @@ const SIZES: Sizes<Size> = {
   },
   standard: {
     repository: 50_000,
-    documents: 20_000,
+    documents: 50_000,
     crawlSeconds: 10,
     rateSeconds: 8,
     cells: 20_000,
@@ -52,7 +52,7 @@ const SIZES: Sizes<Size> = {
   },
   full: {
     repository: 250_000,
-    documents: 50_000,
+    documents: 200_000,
     crawlSeconds: 30,
     rateSeconds: 60,
     cells: 20_000,
@@ -138,8 +138,9 @@ await runExperiment(
     progress.phase('finding the systems', names.length, 'systems');
     const systems = await findSystems(names, (line) => progress.note(line));
     for (const sentence of systems.missing) process.stderr.write(`${sentence}.\n`);
-    if (systems.found.length === 0)
+    if (systems.found.length === 0) {
       throw new UsageError(`--systems: ${systems.missing.join('; ')}.`);
+    }
     const found = (measurements: Parameters<typeof findingsOf>[2]) =>
       findingsOf(plan, systems, measurements);
     return found(await measureInTurns(plan, systems.found, measuring, found));

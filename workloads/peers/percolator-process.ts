@@ -61,9 +61,9 @@ class Program {
     if (verb === 'arrive') return this.#arrive(count, Number(second));
     if (verb === 'partition') return this.#write(first);
     if (verb === 'cells') return this.#loadCells(count);
-    if (verb === 'read') return timedLoop(this.#read, { concurrency: callers, seconds, signal });
-    if (verb === 'write')
-      return timedLoop(this.#writeCell, { concurrency: callers, seconds, signal });
+    const loop = { concurrency: callers, seconds, signal };
+    if (verb === 'read') return timedLoop(this.#read, loop);
+    if (verb === 'write') return timedLoop(this.#writeCell, loop);
     throw new Error(`unknown request: ${request}`);
   }
 

@@ -8,7 +8,7 @@ import type { ProvidedStore } from '../harness/stores.ts';
 import type { DocumentFiles } from './documents.ts';
 import type { ProcessOptions } from './percolator-process.ts';
 import type { Command } from './program.ts';
-import { buildGo, type Tell } from './toolchains.ts';
+import { buildGo, buildRust, type Tell } from './toolchains.ts';
 
 /** What a program needs to begin. */
 export interface Place {
@@ -37,6 +37,7 @@ interface Known extends Omit<System, 'name' | 'command'> {
 }
 
 export const SYSTEMS = [
+  'differential-dataflow',
   'percolator-memory',
   'client-go-memory',
   'percolator-page-cache',
@@ -53,6 +54,17 @@ const ON_HBASE =
 const OURS = new URL('percolator-process.ts', import.meta.url);
 
 const KNOWN: Readonly<Record<SystemName, Known>> = {
+  'differential-dataflow': {
+    durability: `no transactions and no contents; ${NOTHING_SURVIVES}`,
+    hasCells: false,
+    prepare: async (tell) => {
+      const program = await buildRust('differential-dataflow', tell);
+      return async ({ files }) => ({
+        words: [program, files.documents, files.clusters],
+        serverPids: [],
+      });
+    },
+  },
   'percolator-memory': {
     durability: NOTHING_SURVIVES,
     hasCells: true,

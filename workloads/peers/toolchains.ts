@@ -39,6 +39,14 @@ async function goProgram(name: string, tell: Tell): Promise<string> {
   return program;
 }
 
+/** @throws as `buildGo` */
+export async function buildRust(name: string, tell: Tell): Promise<string> {
+  const folder = await folderOf(name);
+  const words = ['cargo', 'build', '--release', '--quiet', '--target-dir', folder];
+  await build(name, { words, tell });
+  return path.join(folder, 'release', name);
+}
+
 async function folderOf(name: string): Promise<string> {
   const folder = path.join(cacheFolder('peers', process.env), name);
   await mkdir(folder, { recursive: true });
@@ -67,6 +75,6 @@ async function build(
   if (!failed) return;
   if (code === 'ENOENT') throw new Error(`there is no ${tool} on PATH`);
   if (timedOut) throw new Error(`${tool} has not ended in ${MINUTES_MAX} minutes`);
-  const [line = 'it says nothing'] = stderr.split('\n').filter((one) => one.trim() !== '');
-  throw new Error(`${tool} fails: ${line.slice(0, REASON_LENGTH_MAX)}`);
+  const line = stderr.split('\n').find((one) => one.trim() !== '');
+  throw new Error(`${tool} fails: ${line?.slice(0, REASON_LENGTH_MAX) ?? 'it says nothing'}`);
 }

@@ -21,7 +21,8 @@ import { NOTIFY_FAMILIES, notifyTable, TABLE_FAMILIES } from './transaction/inde
 type Untyped = never;
 
 const CELL = { table: 't', row: 'r', column: 'c' };
-const A_CELL = 'a cell must be an object with the texts table, row and column, not ';
+const A_CELL =
+  'a cell must be an object with the texts table, row and column, and nothing else, not ';
 const OBSERVER = { name: 'o', table: 't', column: 'c', run: () => Promise.resolve() };
 const AN_OBSERVER =
   'an observer must be an object with the texts name, table and column, and a function run, not ';
@@ -152,6 +153,14 @@ const IN_TRANSACTION: Partial<Record<keyof Transaction, readonly Case[]>> = {
     [[], `${A_CELL}undefined`],
     [['x'], `${A_CELL}'x'`],
     [[{ ...CELL, row: 5 }], `${A_CELL}{ table: 't', row: 5, column: 'c' }`],
+    [[{ ...CELL, colum: 'd' }], `${A_CELL}{ table: 't', row: 'r', column: 'c', colum: 'd' }`],
+  ],
+  getRow: [
+    [[], 'the options of getRow must be an object, not undefined'],
+    [[{ table: 't' }], 'row must be a text, not undefined'],
+    [[{ table: 't', row: '' }], 'a row key must not be empty'],
+    [[{ table: 't', row: 'r', columns: 'c' }], "columns must be a list of texts, not 'c'"],
+    [[CELL], 'getRow has no option column; it has table, row, columns'],
   ],
   getMany: [
     [[], 'the cells of getMany must be a list, not undefined'],
@@ -161,6 +170,7 @@ const IN_TRANSACTION: Partial<Record<keyof Transaction, readonly Case[]>> = {
   set: [
     [[undefined, 'v'], `${A_CELL}undefined`],
     [[{ row: 'r' }, 'v'], `${A_CELL}{ row: 'r' }`],
+    [[{ ...CELL, value: 'v' }, 'v'], `${A_CELL}{ table: 't', row: 'r', column: 'c', value: 'v' }`],
     [
       [CELL],
       'the value of a cell must be a text or bytes in a Uint8Array (delete removes a value), not undefined',
@@ -170,16 +180,30 @@ const IN_TRANSACTION: Partial<Record<keyof Transaction, readonly Case[]>> = {
       'the value of a cell must be a text or bytes in a Uint8Array (delete removes a value), not 5',
     ],
   ],
-  delete: [[[], `${A_CELL}undefined`]],
-  lock: [[[], `${A_CELL}undefined`]],
+  delete: [
+    [[], `${A_CELL}undefined`],
+    [[{ ...CELL, at: 5 }], `${A_CELL}{ table: 't', row: 'r', column: 'c', at: 5 }`],
+  ],
+  lock: [
+    [[], `${A_CELL}undefined`],
+    [[{ ...CELL, at: 5 }], `${A_CELL}{ table: 't', row: 'r', column: 'c', at: 5 }`],
+  ],
   notifyWeakly: [[[5], `${A_CELL}5`]],
   scan: [
     [[], 'the options of scan must be an object, not undefined'],
     [['t'], "the options of scan must be an object, not 't'"],
     [[{ columns: ['c'] }], 'table must be a text, not undefined'],
-    [[{ table: 't' }], 'columns must be a list of texts, not undefined'],
     [[{ table: 't', columns: 'c' }], "columns must be a list of texts, not 'c'"],
-    [[{ table: 't', columns: ['c'], limit: 5 }], /^scan has no option limit; it has table, start/],
+    [
+      [{ table: 't', columns: ['c'], reversed: true }],
+      /^scan has no option reversed; it has table/,
+    ],
+    [[{ table: 't', columns: ['ack_o:c'] }], /^column ack_o:c: names that begin with ack_ are /],
+    [[{ table: 't', limit: 0 }], 'limit must be a whole number above 0, not 0'],
+    [[{ table: 't', prefix: 5 }], 'prefix must be a text, not 5'],
+    [[{ table: 't', prefix: '\uD800' }], 'prefix "\\ud800" is not well-formed Unicode'],
+    [[{ table: 't', keysOnly: 1 }], 'keysOnly must be true or false, not 1'],
+    [[{ table: 't', signal: true }], 'signal must be an AbortSignal, not true'],
     [[{ table: 't', columns: ['c'], batchRows: 0 }], /^batchRows must be a whole number above 0, /],
     [[{ table: 't', columns: ['c'], start: 5 }], 'start must be a text, not 5'],
   ],

@@ -96,6 +96,7 @@ export type {
   CellAddress,
   Counters,
   Reader,
+  RowColumns,
   ScannedRow,
   ScanRange,
   Snapshot,

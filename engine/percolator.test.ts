@@ -4,13 +4,11 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { systemClock } from './base/index.ts';
 import { temporaryFolder } from './testing/temporary-folder.ts';
 import {
   createRandom,
   decorate,
-  fsck,
   openPercolator,
   type Percolator,
   type PercolatorOptions,
@@ -18,7 +16,7 @@ import {
 } from './index.ts';
 import { openLeasedAllocator } from './oracle/index.ts';
 import { cell, createMemoryBigtable, FaultyBigtable, put, VirtualClock } from './testing/index.ts';
-import { everywhere, isOf } from './transaction/index.ts';
+import { everywhere } from './transaction/index.ts';
 
 async function open(options: Partial<PercolatorOptions> = {}): Promise<Percolator> {
   const percolator = await openPercolator({ store: createMemoryBigtable(), ...options });
@@ -61,22 +59,6 @@ test('a table that does not exist is refused, by reads and by writes', async () 
     unknown,
   );
   assert.equal(await (await percolator.snapshot()).get(x), undefined, 'and nothing is written');
-});
-
-test('a delete or a lock that is given an object with a value leaves no value', async () => {
-  const percolator = await open();
-  const value = Buffer.from('old');
-  const [deleted, locked] = [
-    { ...x, value },
-    { ...cell('y'), value },
-  ];
-  await percolator.transact(async (transaction) => {
-    transaction.delete(deleted);
-    assert.equal(await transaction.get(deleted), undefined);
-    await transaction.lock(locked);
-  });
-  await percolator.settled();
-  assert.deepEqual(await Array.fromAsync(await fsck(percolator.store)), []);
 });
 
 test('columns of acknowledgments are refused everywhere', async () => {
@@ -393,109 +375,6 @@ test('P56: a table that another process drops costs a worker that table only, an
   assert.deepEqual(saw, ['u/before', 'u/after', 't/again']);
   assert.deepEqual(reported, ['table t false', 'table t true']);
 });
-
-test('a scan sees each row of the range once, with locks in the way, whatever the batch size', async () => {
-  const client = new FaultyBigtable(createMemoryBigtable());
-  const percolator = await open({ store: client });
-  const rows = Array.from({ length: 300 }, (_, i) => `row ${String(i).padStart(3, '0')}`);
-  await percolator.transact(async (transaction) => {
-    for (const row of rows) put(transaction, { [row]: row, [`${row}:other`]: 'x' });
-  });
-  await percolator.settled();
-  client.loseRequest(
-    ({ operation, mutations }) =>
-      operation === 'checkAndMutateRows' && mutations.some((one) => isOf('write', one)),
-  ); // The second phase.
-  const range = { start: 'row 010', end: 'row 290' };
-  for (const batchRows of [1, 7, 128, 1_000, undefined]) {
-    const changed = `changed before ${batchRows}`;
-    await percolator.transact(async (transaction) => {
-      for (const row of rows.filter((_, i) => i % 7 === 0)) put(transaction, { [row]: changed });
-    });
-    await percolator.settled();
-    const locks = await client.readRange('t', { ...range, limit: 1 }, [everywhere('lock')]);
-    assert.equal(locks.length, 1, 'a lock is in the way');
-    const reader = await percolator.snapshot();
-    const seen = await collect(reader.scan({ ...range, table: 't', columns: ['c'], batchRows }));
-    assert.deepEqual(
-      seen.map(({ row, values }) => [row, values.get('c')?.toString()]),
-      rows.slice(10, 290).map((row, i) => [row, (i + 10) % 7 === 0 ? changed : row]),
-    );
-  }
-});
-
-test('a scan with own writes equals the obvious: a sorted map with the writes applied', async () => {
-  const row = fc.constantFrom('a', 'b', 'b\0', 'c', 'ab', '\u{ffff}', '\u{10000}', 'z');
-  const write = fc.record({
-    row,
-    column: fc.constantFrom('c', 'd'),
-    value: fc.option(fc.string({ maxLength: 2 }), { nil: undefined }),
-  });
-  const writes = fc.array(write, { maxLength: 12 });
-  const bound = fc.option(row, { nil: undefined });
-  await fc.assert(
-    fc.asyncProperty(
-      fc.record({
-        committed: writes,
-        own: writes,
-        start: bound,
-        end: bound,
-        columns: fc.uniqueArray(fc.constantFrom('c', 'd', 'e'), { minLength: 1 }),
-        batchRows: fc.integer({ min: 1, max: 4 }),
-      }),
-      async ({ committed, own, start, end, columns, batchRows }) => {
-        const percolator = await open();
-        const model = new Map<string, Map<string, string>>();
-        const apply = (
-          transaction: Awaited<ReturnType<Percolator['begin']>>,
-          list: typeof own,
-        ): void => {
-          for (const one of list) {
-            put(transaction, { [`${one.row}:${one.column}`]: one.value });
-            const values = model.get(one.row) ?? new Map<string, string>();
-            if (one.value === undefined) values.delete(one.column);
-            else values.set(one.column, one.value);
-            model.set(one.row, values);
-          }
-        };
-        const setup = await percolator.begin();
-        apply(setup, committed);
-        await setup.commit();
-        const transaction = await percolator.begin();
-        apply(transaction, own);
-        const range = { table: 't', start, end, columns, batchRows };
-        const scanned = await collect(transaction.scan(range));
-        assert.deepEqual(
-          scanned.map((one) => [
-            one.row,
-            [...one.values].map(([c, v]) => `${c}=${String(v)}`).toSorted(),
-          ]),
-          expectedRows(model, range),
-        );
-      },
-    ),
-    { numRuns: 200 },
-  );
-});
-
-function expectedRows(
-  model: ReadonlyMap<string, ReadonlyMap<string, string>>,
-  range: { start?: string | undefined; end?: string | undefined; columns: readonly string[] },
-): unknown {
-  const order = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
-  return [...model]
-    .toSorted(([a], [b]) => order(a, b))
-    .filter(([row]) => range.start === undefined || order(row, range.start) >= 0)
-    .filter(([row]) => range.end === undefined || order(row, range.end) < 0)
-    .map(([row, values]) => [
-      row,
-      [...values]
-        .filter(([column]) => range.columns.includes(column))
-        .map(([c, v]) => `${c}=${v}`)
-        .toSorted(),
-    ])
-    .filter(([, values]) => (values as string[]).length > 0);
-}
 
 async function commitOf(
   percolator: Percolator,

@@ -12,6 +12,7 @@ export {
   takeAll,
   type TransactionName,
 } from './errors.ts';
+export { unlessAborted } from './abort.ts';
 export { BoundedMap } from './bounded-map.ts';
 export { asciiOf, byteLength, bytesOf, compareTexts, copyOf, textOf, viewOf } from './host.ts';
 export { systemClock, type Clock, type SleepOptions } from './clock.ts';

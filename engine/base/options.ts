@@ -75,6 +75,7 @@ export const FUNCTION: OptionRule = {
   accepts: (value) => typeof value === 'function',
 };
 
+export const SIGNAL: OptionRule = objectWith('an AbortSignal', { addEventListener: FUNCTION });
 export const CLOCK: OptionRule = objectWith('a clock', { monotonicMs: FUNCTION });
 
 export function oneOf(...values: readonly string[]): OptionRule {

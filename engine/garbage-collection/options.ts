@@ -6,11 +6,11 @@ import {
   filledIn,
   FUNCTION,
   type Given,
-  objectWith,
   option,
   type OptionDefaults,
   type OptionRules,
   POSITIVE,
+  SIGNAL,
 } from '../base/options.ts';
 import type { Manifest } from '../bigtable/index.ts';
 
@@ -80,7 +80,7 @@ const RULES: OptionRules<CollectorOptions> = { ...PACE, onWarning: FUNCTION };
 
 export const COLLECT_GARBAGE_RULES: OptionRules<CollectGarbageOptions> = {
   ...RULES,
-  signal: objectWith('an AbortSignal', { addEventListener: FUNCTION }),
+  signal: SIGNAL,
 };
 
 /**

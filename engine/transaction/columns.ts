@@ -154,7 +154,7 @@ export function columnOf({ qualifier }: { readonly qualifier: string }): string 
 }
 
 export const CELL: OptionRule = {
-  expected: 'an object with the texts table, row and column',
+  expected: 'an object with the texts table, row and column, and nothing else',
   accepts: isCell,
 };
 
@@ -162,7 +162,16 @@ export const CELL: OptionRule = {
 function isCell(value: unknown): value is CellAddress {
   if (!isObject(value)) return false;
   const { table, row, column }: Partial<CellAddress> = value;
-  return typeof table === 'string' && typeof row === 'string' && typeof column === 'string';
+  const areTexts =
+    typeof table === 'string' && typeof row === 'string' && typeof column === 'string';
+  if (!areTexts) return false;
+  // What more there is was meant for something: a value for `set`, or a column with a typing error.
+  for (const name in value) if (!isOfCell(name)) return false;
+  return true;
+}
+
+function isOfCell(name: string): boolean {
+  return name === 'table' || name === 'row' || name === 'column';
 }
 
 /** Of its places, that of a rollback record has the longest qualifier. */

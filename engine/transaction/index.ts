@@ -76,7 +76,9 @@ export {
   type ParkedEntry,
 } from './notifications.ts';
 export { isOwnerDead, isWithoutPrimary, type Resolution, resolveLock } from './resolve-lock.ts';
-export type { ScannedRow, ScanRange } from './scan.ts';
+export type { ScannedRow } from './scan.ts';
+export type { Reader, RowColumns, Snapshot } from './reader.ts';
+export type { ScanRange } from './scan-range.ts';
 export { begin, outcomeOf, snapshotAt, transact } from './transact.ts';
-export type { Reader, Snapshot, Transaction, TransactionOptions } from './transaction.ts';
+export type { Transaction, TransactionOptions } from './transaction.ts';
 export { checkCellsOfRow } from './writes.ts';

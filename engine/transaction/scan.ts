@@ -10,47 +10,25 @@
  * the scan waits for one of them, it looks at all those that are still to come (P80, many locks of
  * one).
  */
-import { compareTexts, copyOf } from '../base/index.ts';
-import { COUNT, type OptionRules, TEXT, TEXTS } from '../base/options.ts';
-import { keyAfter, nextStart, type Row, rowBatches } from '../bigtable/index.ts';
-import { columnOf, LOCK, placeOf, WRITE } from './columns.ts';
+import { compareTexts, copyOf, unlessAborted } from '../base/index.ts';
+import { type Cell, keyAfter, nextStart, type Row, rowBatches } from '../bigtable/index.ts';
+import { columnOf } from './columns.ts';
 import type { Context } from './context.ts';
 import { readLock } from './locks.ts';
 import { quietly, resolveLock } from './resolve-lock.ts';
+import { type CheckedRange, columnsOf, filtersOfRange, isOfColumns } from './scan-range.ts';
 import {
   committedVersions,
-  filtersFor,
+  hasValue,
   type HeldSnapshot,
   isValueElsewhere,
   pendingLocks,
+  recordFilters,
   snapshotRead,
   validateRead,
   type Version,
 } from './snapshot-read.ts';
 import type { Write, WriteBuffer } from './writes.ts';
-
-export interface ScanRange {
-  readonly table: string;
-  /** First row, inclusive; default: the first row of the table. */
-  readonly start?: string | undefined;
-  /** Exclusive; default: the end of the table. */
-  readonly end?: string | undefined;
-  /** The columns wanted; rows that have none of them are left out. */
-  readonly columns: readonly string[];
-  /**
-   * Rows per read of the storage. Default 128. Too small: a round trip for every few rows. Too
-   * large: memory, and work thrown away when the caller stops early.
-   */
-  readonly batchRows?: number | undefined;
-}
-
-export const RANGE_RULES: OptionRules<ScanRange> = {
-  table: TEXT,
-  start: TEXT,
-  end: TEXT,
-  columns: TEXTS,
-  batchRows: COUNT,
-};
 
 /** A row and the values of its columns; a column without a value is absent. */
 export interface ScannedRow {
@@ -58,28 +36,31 @@ export interface ScannedRow {
   readonly values: ReadonlyMap<string, Uint8Array>;
 }
 
-const BATCH_ROWS = 128;
-
 async function* scanSnapshot(
   context: Context,
-  range: ScanRange,
+  range: CheckedRange,
   held: HeldSnapshot,
 ): AsyncGenerator<ScannedRow> {
-  const filters = range.columns.flatMap((column) => filtersFor(column, held.startTimestamp));
-  const limit = range.batchRows ?? BATCH_ROWS;
-  let start: string | undefined = range.start ?? '';
+  const { signal } = range;
+  const filters = filtersOfRange(range, held.startTimestamp);
+  const limit = Math.min(range.batchRows, range.limit);
+  let start: string | undefined = range.start;
   await using lookout = new Lookout(context, range, held);
   while (start !== undefined) {
-    const batch = { ...range, start, limit };
-    const rows = await held.tables.read(range.table, (table) =>
+    const batch = { start, end: range.end, limit };
+    const read = held.tables.read(range.table, (table) =>
       context.store.readRange(table, batch, filters),
     );
+    const rows = await unlessAborted(read, signal);
     // Even if no row was found: the rows that are missing may have been collected.
     await validateRead(context, held);
     for (const row of rows) {
       const values =
         valuesHere(range, row) ??
-        (await lookout.during(readAgain(context, range, row, held), row.key));
+        (await unlessAborted(
+          lookout.during(readAgain(context, range, row, held), row.key),
+          signal,
+        ));
       if (values.size > 0) yield { row: row.key, values };
     }
     start = nextStart(rows, limit);
@@ -92,12 +73,12 @@ const LONG_WAIT = 1 / 10;
 /** Looks ahead, once, for the locks that a scan will meet: then their ages begin. */
 class Lookout implements AsyncDisposable {
   readonly #context: Context;
-  readonly #range: ScanRange;
+  readonly #range: CheckedRange;
   readonly #held: HeldSnapshot;
   readonly #isOver = new AbortController();
   #looking: Promise<void> | undefined;
 
-  constructor(context: Context, range: ScanRange, held: HeldSnapshot) {
+  constructor(context: Context, range: CheckedRange, held: HeldSnapshot) {
     this.#context = context;
     this.#range = range;
     this.#held = held;
@@ -127,10 +108,10 @@ class Lookout implements AsyncDisposable {
     const { table, columns, end } = this.#range;
     const { startTimestamp: to, tables } = this.#held;
     // With newest records, rows without locks count towards the limit, which so bounds each call.
-    const filters = columns.flatMap((column) => [
-      { ...placeOf(LOCK, column), to, versions: 1 },
-      { ...placeOf(WRITE, column), versions: 1 },
-    ]);
+    const filters = (columns ?? [undefined]).flatMap((column) => {
+      const [locks, records] = recordFilters(column, to);
+      return [locks, { ...records, to: undefined }];
+    });
     return tables.read(table, async (stored) => {
       const range = { start: keyAfter(row), end };
       for await (const { rows } of rowBatches(this.#context.store, stored, range, filters)) {
@@ -142,7 +123,7 @@ class Lookout implements AsyncDisposable {
 
   /** Errors are left to the read of the row. */
   async #lookAt(table: string, row: Row): Promise<void> {
-    for (const cell of pendingLocks(row)) {
+    for (const cell of wantedLocks(this.#range, row)) {
       const lock = readLock(cell);
       const address = { table, row: row.key, column: columnOf(cell) };
       const isWanted = lock !== undefined && !this.#isOver.signal.aborted;
@@ -152,21 +133,39 @@ class Lookout implements AsyncDisposable {
 }
 
 /** Undefined if a lock is in the way, or if a value is not among the cells that were read. */
-function valuesHere({ columns }: ScanRange, row: Row): ReadonlyMap<string, Uint8Array> | undefined {
-  if (pendingLocks(row).length > 0) return undefined;
+function valuesHere(range: CheckedRange, row: Row): ReadonlyMap<string, Uint8Array> | undefined {
+  if (wantedLocks(range, row).length > 0) return undefined;
+  const columns = columnsOf(range, row);
   const versions = committedVersions(columns, row.cells);
+  if (range.keysOnly) return byColumn(columns, versions.map(withoutValue));
   const isWithout = versions.some((version, i) => isValueElsewhere(version, columns[i]));
   return isWithout ? undefined : byColumn(columns, versions);
 }
 
+/** Without the locks of observers' acknowledgments, which are in a read of all columns. */
+function wantedLocks(range: CheckedRange, row: Row): readonly Cell[] {
+  const locks = pendingLocks(row);
+  if (range.columns !== undefined) return locks;
+  return locks.filter((lock) => isOfColumns(range, columnOf(lock)));
+}
+
+const NO_VALUE = new Uint8Array();
+
+/** Stands for a value that was not read. */
+function withoutValue(version: Version | undefined): Version | undefined {
+  return version && { ...version, value: hasValue(version.record) ? NO_VALUE : undefined };
+}
+
 async function readAgain(
   context: Context,
-  { table, columns }: ScanRange,
-  { key }: Row,
+  range: CheckedRange,
+  row: Row,
   held: HeldSnapshot,
 ): Promise<ReadonlyMap<string, Uint8Array>> {
+  const { table } = range;
+  const columns = columnsOf(range, row);
   const { versions } = await held.tables.read(table, (stored) =>
-    snapshotRead(context, { table: stored, row: key, columns }, held.startTimestamp),
+    snapshotRead(context, { table: stored, row: row.key, columns }, held.startTimestamp),
   );
   await validateRead(context, held);
   return byColumn(columns, versions);
@@ -187,20 +186,35 @@ function byColumn(
 /** The snapshot's rows and those of the transaction's own writes, merged by key. */
 export function scanWithWrites(
   context: Context,
-  range: ScanRange,
+  range: CheckedRange,
   held: HeldSnapshot,
   writes: WriteBuffer,
 ): AsyncGenerator<ScannedRow> {
   const written = writtenRows(range, writes);
-  return written.length === 0
-    ? scanSnapshot(context, range, held)
-    : mergeInto(context, range, held, written.toReversed());
+  const rows =
+    written.length === 0
+      ? scanSnapshot(context, range, held)
+      : mergeInto(context, range, held, written.toReversed());
+  return range.limit === Infinity && !range.keysOnly ? rows : wantedOf(rows, range);
+}
+
+const NO_VALUES: ReadonlyMap<string, Uint8Array> = new Map();
+
+async function* wantedOf(
+  rows: AsyncGenerator<ScannedRow>,
+  { limit, keysOnly }: CheckedRange,
+): AsyncGenerator<ScannedRow> {
+  let left = limit;
+  for await (const found of rows) {
+    yield keysOnly ? { row: found.row, values: NO_VALUES } : found;
+    if (--left === 0) return;
+  }
 }
 
 /** `pending` has its first row last: `pop` moves no other row, as `shift` would. */
 async function* mergeInto(
   context: Context,
-  range: ScanRange,
+  range: CheckedRange,
   held: HeldSnapshot,
   pending: WrittenRow[],
 ): AsyncGenerator<ScannedRow> {
@@ -219,18 +233,16 @@ interface WrittenRow {
 }
 
 /** The rows of the range that the transaction writes, in key order. */
-function writtenRows(range: ScanRange, buffer: WriteBuffer): WrittenRow[] {
-  const columns = new Set(range.columns);
-  const rows = Map.groupBy(
-    buffer.ofTable(range.table).filter((write) => columns.has(write.column) && isIn(range, write)),
-    ({ row }) => row,
-  );
+function writtenRows(range: CheckedRange, buffer: WriteBuffer): WrittenRow[] {
+  const isWritten = (write: Write): boolean =>
+    isOfColumns(range, write.column) && isIn(range, write);
+  const rows = Map.groupBy(buffer.ofTable(range.table).filter(isWritten), ({ row }) => row);
   return [...rows]
     .map(([row, writes]) => ({ row, writes }))
     .toSorted((a, b) => compareRows(a.row, b.row));
 }
 
-function isIn({ start = '', end }: ScanRange, { row, operation }: Write): boolean {
+function isIn({ start, end }: CheckedRange, { row, operation }: Write): boolean {
   if (operation === 'touch' || compareRows(row, start) < 0) return false;
   return end === undefined || compareRows(row, end) < 0;
 }

@@ -29,6 +29,7 @@ import {
   DATA,
   decodeWriteRecord,
   describeCell,
+  everywhere,
   isAcknowledgment,
   isOf,
   LOCK,
@@ -158,13 +159,22 @@ function filtersOf(
   return [...columns, ...alongside].flatMap((column) => filtersFor(column, startTimestamp));
 }
 
+/** Steps 1 and 2 alone, which say whether there is a value; without a column, of every column. */
+export function recordFilters(
+  column: string | undefined,
+  to: Timestamp,
+): [locks: CellFilter, records: CellFilter] {
+  const isAll = column === undefined;
+  return [
+    { ...(isAll ? everywhere(LOCK) : placeOf(LOCK, column)), to, versions: 1 },
+    { ...(isAll ? everywhere(WRITE) : placeOf(WRITE, column)), to, versions: 1 },
+  ];
+}
+
 /** What to read of one column: steps 1, 2 and 3 of the opening comment. */
 export function filtersFor(column: string, startTimestamp: Timestamp): CellFilter[] {
   const to = startTimestamp;
-  const filters: CellFilter[] = [
-    { ...placeOf(LOCK, column), to, versions: 1 },
-    { ...placeOf(WRITE, column), to, versions: 1 },
-  ];
+  const filters: CellFilter[] = recordFilters(column, to);
   if (!isAcknowledgment(column)) filters.push({ ...placeOf(DATA, column), to, versions: 2 });
   return filters;
 }
@@ -305,7 +315,12 @@ export function isValueElsewhere(
   column: string | undefined,
 ): boolean {
   if (version === undefined || version.value !== undefined || column === undefined) return false;
-  return version.record.dataTimestamp !== 0 && !isAcknowledgment(column);
+  return hasValue(version.record) && !isAcknowledgment(column);
+}
+
+/** Not for acknowledgments, which have no data. */
+export function hasValue({ dataTimestamp }: WriteRecord): boolean {
+  return dataTimestamp !== 0;
 }
 
 async function readData(

@@ -28,7 +28,8 @@ import { CELL } from './columns.ts';
 import type { Lock } from './locks.ts';
 import { type TransactionOutcome, settleTransaction } from './resolve-lock.ts';
 import { type HeldSnapshot, refuseBelowHorizon } from './snapshot-read.ts';
-import { type Snapshot, Transaction, type TransactionOptions } from './transaction.ts';
+import type { Snapshot } from './reader.ts';
+import { Transaction, type TransactionOptions } from './transaction.ts';
 
 const RULES: OptionRules<TransactionOptions> = { kind: TEXT };
 const TRANSACTION_NAME = objectWith('one that an error with COMMIT_UNKNOWN names', {

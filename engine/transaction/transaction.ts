@@ -16,7 +16,7 @@
  * Most users want `transact`, which also retries; its function receives an object of this class.
  */
 import { copyOf, PercolatorError } from '../base/index.ts';
-import { check, checkOptions, LIST } from '../base/options.ts';
+import { check, LIST } from '../base/options.ts';
 import { ownValue, type Timestamp } from '../bigtable/index.ts';
 import type { TransactionTrace } from '../telemetry/index.ts';
 import type { Cause } from './notifications.ts';
@@ -24,40 +24,18 @@ import {
   acknowledgmentColumn,
   type CellAddress,
   checkUserCell,
-  checkUserColumn,
   checkWrittenCell,
   describeCell,
 } from './columns.ts';
 import { commit } from './commit.ts';
 import type { Context } from './context.ts';
+import type { RowColumns, Snapshot } from './reader.ts';
 import { Reads } from './reads.ts';
-import { RANGE_RULES, type ScannedRow, type ScanRange, scanWithWrites } from './scan.ts';
+import { getRow } from './row.ts';
+import { type ScannedRow, scanWithWrites } from './scan.ts';
+import { checkedRange, type ScanRange } from './scan-range.ts';
 import type { HeldSnapshot, Version } from './snapshot-read.ts';
 import { type Write, WriteBuffer } from './writes.ts';
-
-/** What can be read: by a transaction, or by a read-only snapshot at any timestamp. */
-export interface Reader {
-  /** Fixes the snapshot; identifies the transaction. */
-  readonly startTimestamp: Timestamp;
-  /**
-   * The cell's value, or undefined if it has none. A value of the snapshot is not a copy: changing
-   * it changes later reads.
-   */
-  get(cell: CellAddress): Promise<Uint8Array | undefined>;
-  /** The values of several cells; cells of one row are read together. */
-  getMany(cells: readonly CellAddress[]): Promise<readonly (Uint8Array | undefined)[]>;
-  /** The rows of a range in key order. */
-  scan(range: ScanRange): AsyncIterable<ScannedRow>;
-}
-
-/**
- * A read-only view of the database.
- * Close it: until then it keeps what it sees from being collected.
- */
-export interface Snapshot extends Reader, AsyncDisposable {
-  /** Closing twice is harmless. */
-  close(): Promise<void>;
-}
 
 export interface TransactionOptions {
   /**
@@ -132,13 +110,15 @@ export class Transaction implements Snapshot {
     });
   }
 
+  async getRow(row: RowColumns): Promise<ReadonlyMap<string, Uint8Array>> {
+    this.#assertOpen();
+    return getRow(this, row);
+  }
+
   /** Sees the transaction's own writes that were made before this call, not later ones. */
   scan(range: ScanRange): AsyncGenerator<ScannedRow> {
     this.#assertOpen();
-    checkOptions('scan', range, RANGE_RULES, ['table', 'columns']);
-    range.columns.forEach(checkUserColumn);
-    const asked = { ...range, columns: [...range.columns] }; // The caller may use its object again.
-    return scanWithWrites(this.#context, asked, this.#held, this.#writes);
+    return scanWithWrites(this.#context, checkedRange(range), this.#held, this.#writes);
   }
 
   /** The bytes are copied: the caller may use its buffer again (P76, caller's bytes change). */
@@ -269,8 +249,7 @@ export class Transaction implements Snapshot {
 
   #buffer(cell: CellAddress, what: Omit<Write, keyof CellAddress>): void {
     this.#assertWritable(cell);
-    // The caller's object may have more properties, such as a value: they are no part of the write.
-    const { table, row, column } = cell;
+    const { table, row, column } = cell; // A copy: the caller may use its object again.
     this.#writes.put({ table, row, column, ...what });
   }
 

@@ -253,9 +253,9 @@ export const pieces: Workload = {
   },
 };
 
-function move(work: Work, from: Square, to: CellAddress): void {
+function move(work: Work, { piece, ...from }: Square, to: CellAddress): void {
   work.delete(from);
-  work.set(to, signed(from.piece, work));
+  work.set(to, signed(piece, work));
 }
 
 /** The squares with a piece. */

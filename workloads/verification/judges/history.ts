@@ -112,7 +112,8 @@ export interface HistoricScan {
   /** The first row, and the row before which the range ends; absent: the whole table. */
   readonly start?: string | undefined;
   readonly end?: string | undefined;
-  readonly columns: readonly string[];
+  /** Absent: all columns but acknowledgments. */
+  readonly columns?: readonly string[] | undefined;
   /**
    * Cells with a value, and cells that the transaction itself had written before, about which the
    * scan says nothing.

@@ -193,7 +193,7 @@ export function insideOf({
   place: Pick<CellInScan, 'row' | 'column'>,
 ) => boolean {
   return ({ row, column }) =>
-    columns.includes(column) &&
+    (columns?.includes(column) ?? !column.startsWith('ack_')) &&
     compareTexts(row, start) >= 0 &&
     (end === undefined || compareTexts(row, end) < 0);
 }

@@ -22,6 +22,7 @@ const layers: Record<string, readonly string[]> = {
   observer: ['base', 'bigtable', 'oracle', 'lock-service', 'telemetry', 'transaction'],
   'garbage-collection': ['base', 'bigtable', 'oracle', 'leases', 'telemetry', 'transaction'],
   audit: ['base', 'bigtable', 'oracle', 'transaction'],
+  changes: ['base', 'bigtable', 'oracle', 'leases', 'transaction'],
   tables: ['base', 'bigtable', 'oracle', 'transaction'],
   host: [
     'base',
@@ -35,6 +36,7 @@ const layers: Record<string, readonly string[]> = {
     'observer',
     'garbage-collection',
     'audit',
+    'changes',
     'tables',
     'root',
   ],
@@ -49,6 +51,7 @@ const layers: Record<string, readonly string[]> = {
     'observer',
     'garbage-collection',
     'audit',
+    'changes',
     'tables',
     'root',
   ],
@@ -97,6 +100,7 @@ const core = new Set([
   'observer',
   'garbage-collection',
   'audit',
+  'changes',
   'tables',
 ]);
 

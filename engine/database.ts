@@ -40,6 +40,7 @@ import {
   type Timestamp,
 } from './bigtable/index.ts';
 import { settingsOf as checkBatching } from './bigtable/batching/scheduler.ts';
+import { type ChangeEvent, changes, type ChangesOptions } from './changes/index.ts';
 import {
   type CollectionReport,
   collectGarbage,
@@ -211,6 +212,14 @@ export interface Percolator extends AsyncDisposable {
    * @throws STALE_SNAPSHOT for a timestamp below the horizon: what it saw may have been collected
    */
   snapshot(timestamp?: Timestamp, options?: TransactionOptions): Promise<Snapshot>;
+  /**
+   * The committed changes of a table, in the order of their commit timestamps, each once; between
+   * them, events that say up to which timestamp all have been reported (changes/changes.ts).
+   * Without `follow` it ends with the changes of now.
+   * @throws INVALID_ARGUMENT for a wrong option. While it is read: STALE_SNAPSHOT if changes since
+   *   `from` were collected, or the table was created again; TABLE_NOT_FOUND, LOCKED
+   */
+  changes(table: string, options?: ChangesOptions): AsyncGenerator<ChangeEvent, void, undefined>;
   /**
    * How a transaction that ended with COMMIT_UNKNOWN ended after all. An error says nothing about
    * that: the transaction must not be run again because of it, even if `isRetryable` is true.
@@ -424,6 +433,10 @@ class Database implements Percolator {
     this.#context.closing.refuseNew();
     if (timestamp !== undefined) await this.#checkPast(timestamp);
     return snapshotAt(this.#context, timestamp, options);
+  }
+
+  changes(table: string, options?: ChangesOptions): AsyncGenerator<ChangeEvent, void, undefined> {
+    return changes(this.#context, table, options);
   }
 
   async outcomeOf(transaction: TransactionName): Promise<'committed' | 'rolled back'> {

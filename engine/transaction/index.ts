@@ -65,7 +65,7 @@ export {
   settled,
   wasClosed,
 } from './context.ts';
-export { decodeLock, isPrimary, type Lock, readLock } from './locks.ts';
+export { decodeLock, isPrimary, type Lock, lockIn, readLock } from './locks.ts';
 export {
   type Cause,
   causeAfter,
@@ -79,6 +79,7 @@ export { isOwnerDead, isWithoutPrimary, type Resolution, resolveLock } from './r
 export type { ScannedRow } from './scan.ts';
 export type { Reader, RowColumns, Snapshot } from './reader.ts';
 export type { ScanRange } from './scan-range.ts';
+export { refuseBelowHorizon } from './snapshot-read.ts';
 export { begin, outcomeOf, snapshotAt, transact } from './transact.ts';
 export type { Transaction, TransactionOptions } from './transaction.ts';
 export { checkCellsOfRow } from './writes.ts';

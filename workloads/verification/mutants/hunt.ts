@@ -41,8 +41,8 @@ const SIMULATED = new Set<Mutant['world']>([undefined, 'hbase', 'disk', 'owners'
 
 /** Many mutants have a seed and its knobs in common. On sockets, no run is like another one. */
 async function isInnocent(mutant: Mutant, seed: number): Promise<boolean> {
-  const { world, knobs, cluster, disk, owners, load } = mutant;
-  const key = JSON.stringify([seed, world, knobs, cluster, disk, owners]);
+  const { world, knobs, cluster, disk, owners, load, follows } = mutant;
+  const key = JSON.stringify([seed, world, knobs, cluster, disk, owners, follows]);
   const isRepeated = SIMULATED.has(world) && load === undefined;
   const known = isRepeated ? innocent.get(key) : undefined;
   const answer = known ?? (await violationsOf(worlds, mutant, seed)).length === 0;
@@ -78,8 +78,8 @@ async function violationsOf(
 /** A mutant with a load of its own meets only the faults that it favours. */
 const NO_FAULTS = { messages: {}, groups: {}, events: {} };
 
-function planFor({ knobs: overrides = {}, load }: Mutant, seed: number): SimulationPlan {
-  const plan = planOf(seed);
+function planFor({ knobs: overrides = {}, load, follows }: Mutant, seed: number): SimulationPlan {
+  const plan = planOf(seed, { follows });
   // Not drawn, as when most seeds were found; a mutant may ask for it.
   const drawn = { ...plan.knobs, checkBytesMax: undefined };
   const knobs = load === undefined ? drawn : { ...drawn, ...NO_FAULTS };

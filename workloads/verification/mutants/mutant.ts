@@ -64,6 +64,8 @@ export interface Mutant {
    * the faults that `knobs` names. Default: the load of the seed.
    */
   readonly load?: ((random: Random) => readonly ProcessPlan[]) | undefined;
+  /** Whether processes follow the changes of the tables, too. Default false. */
+  readonly follows?: boolean | undefined;
 }
 
 /** The file's text with the mistake in it, or unchanged if the mutant does not change this file. */

@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { COLLECTING } from './collecting.ts';
 import { COMMITTING, PREWRITING } from './committing.ts';
 import { EMBEDDED } from './embedded.ts';
+import { FOLLOWING } from './following.ts';
 import { HBASE } from './hbase.ts';
 import { DROPPING, IDENTITY } from './identity.ts';
 import type { Mutant } from './mutant.ts';
@@ -19,6 +20,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...COMMITTING,
   ...READING,
   ...COLLECTING,
+  ...FOLLOWING,
   ...TIMESTAMPS,
   ...IDENTITY,
   ...DROPPING,

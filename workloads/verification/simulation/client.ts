@@ -22,6 +22,7 @@ import {
   type TimestampOracle,
 } from '../../../engine/oracle/index.ts';
 import { openPercolator, type Percolator } from '../../../engine/percolator.ts';
+import { Follower } from './follower.ts';
 import { hbaseOf } from './hbase/database-run.ts';
 import type { Mischief } from './knobs.ts';
 import { clockOf, type Machine, untilOpen } from './machine.ts';
@@ -76,6 +77,7 @@ export class SimulatedClient implements Machine {
   percolator: Percolator | undefined;
   worker: Worker | undefined;
   collector: Collector | SingleCycles | undefined;
+  follower: Follower | undefined;
   runs: ObserverRuns | undefined;
   /** Loops that still work through the plan. The client has finished when there are none. */
   loops = 0;
@@ -134,7 +136,17 @@ export class SimulatedClient implements Machine {
           : percolator.startCollector(options);
       this.#orFail(this.collector.ended);
     }
+    if (this.#plan.follows !== undefined) this.#follow(percolator);
     this.#isOpen = true;
+  }
+
+  /** Once: it goes on when the database is opened again. */
+  #follow(percolator: Percolator): void {
+    if (this.follower !== undefined) return;
+    const { clock, transactions } = this;
+    const opened = async (): Promise<Percolator> => (await this.#opened) ?? percolator;
+    this.follower = new Follower(this.#run, this.#plan, { clock, transactions, opened });
+    this.#orFail(this.follower.ended);
   }
 
   /** Whether the database is open, and neither the database nor the process is about to end. */
@@ -231,6 +243,7 @@ export class SimulatedClient implements Machine {
     await this.worker?.stop();
     this.runs?.close();
     await this.collector?.stop();
+    await this.follower?.stop();
     await this.percolator?.close();
     const { messages } = this.process;
     this.#run.world.tell?.(this.process.name, 'has closed the database');
@@ -269,6 +282,7 @@ export class SimulatedClient implements Machine {
     try {
       await this.worker?.stop();
       await this.collector?.stop();
+      await this.follower?.stop();
     } catch (error) {
       if (!this.#isMisled(error)) throw error;
     }

@@ -15,6 +15,7 @@ import { type ListCells, listTransactions } from '../judges/list-history.ts';
 import { judgeNotifications } from '../judges/notifications.ts';
 import { judgeSnapshotIsolation } from '../judges/snapshot-isolation.ts';
 import { collectingOn, SimulatedClient } from './client.ts';
+import { followToTheEnd, judgeFollowed } from './follower.ts';
 import { observersOf } from './observers.ts';
 import {
   CELLS,
@@ -122,6 +123,11 @@ export class FinalChecks {
     await worker.idle();
     if (worker.counters.runs > runs) return;
     this.#world.umpire.find('observers: idle too early', `${UNSEEN_CELL} has not been seen`);
+  }
+
+  /** Readers of changes come to the present. */
+  follow(run: SimulatedRun): Promise<void> {
+    return followToTheEnd(run, this.#percolator);
   }
 
   /** Until a cycle is complete that looks at every row: a new one, or an interrupted one's rest. */
@@ -318,6 +324,7 @@ export function judge(run: SimulatedRun, clientHistory: History): readonly Viola
       left: leftNotifications(run.world),
     }),
     ...judgeAnswers(run, history),
+    ...judgeFollowed(run, history),
     ...leftLocks(run.world).map((lock) => ({
       claim: 'progress: lock left',
       message: `${lock} is locked although everything has been read`,

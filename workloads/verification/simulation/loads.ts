@@ -34,6 +34,17 @@ export function withLoad(plan: SimulationPlan, random: Random): SimulationPlan {
   return { ...plan, processes, knobs: { ...plan.knobs, ...knobs } };
 }
 
+/** The plan with processes that follow the changes of the tables. */
+export function withFollowers(plan: SimulationPlan): SimulationPlan {
+  const one = { transactions: [], concurrency: 1, worker: false };
+  const followers: readonly ProcessPlan[] = [
+    { ...one, follows: 't' },
+    { ...one, follows: 'u' },
+    { ...one, follows: 's' },
+  ];
+  return { ...plan, processes: [...plan.processes, ...followers] };
+}
+
 /**
  * One process writes, collects, and takes snapshots of a moment ago. Some snapshots begin at the
  * very time at which its collector renews the lease and asks for a timestamp. There is no other
@@ -180,6 +191,8 @@ export interface ProcessPlan {
   readonly worker: boolean;
   /** Whether the process collects garbage. Default false. */
   readonly collector?: boolean | undefined;
+  /** The table whose changes the process follows (follower.ts). Default: none. */
+  readonly follows?: 't' | 'u' | 's' | undefined;
 }
 
 export interface SimulationPlan {

@@ -41,12 +41,13 @@ await runExperiment(
     subject: { kind: 'proof', kicker: 'Verification', title: 'The engine in a simulated world' },
     description:
       'Simulates the engine under faults, deterministically, and judges every run: snapshot isolation, ' +
-      'list append, notifications, progress, and what an audit finds in the tables.',
+      'list append, notifications, changes, progress, and what an audit finds in the tables.',
     sizes: SIZES,
     options: {
       seeds: integer({ description: 'runs to simulate', min: 1, max: 1e9 }),
       seed: firstSeedOption(),
       jobs: jobsOption('runs simulated'),
+      follow: flag({ description: 'processes follow the changes of the tables, too' }),
       story: flag({ description: 'print the story of the first seed, and nothing else' }),
       noRegression: flag({ description: 'write no regression file for a run that fails' }),
     },
@@ -55,8 +56,8 @@ await runExperiment(
       { command: './run.sh simulate --seed 17 --story', does: 'prints what happens in run 17' },
     ],
     instead: {
-      story: async ({ seed }) => {
-        process.stdout.write(`${(await storyOf(planOf(seed))).join('\n')}\n`);
+      story: async ({ seed, follow: follows }) => {
+        process.stdout.write(`${(await storyOf(planOf(seed, { follows }))).join('\n')}\n`);
       },
     },
     plan: ({ seeds, seed, jobs }) => ({
@@ -71,9 +72,9 @@ await runExperiment(
       ],
     }),
   },
-  async ({ seeds, seed, jobs, noRegression }, { keep, progress, run, signal }) => {
+  async ({ seeds, seed, jobs, follow: follows, noRegression }, { keep, progress, run, signal }) => {
     progress.phase('simulating', seeds, 'runs');
-    const range = { from: seed, to: seed + seeds - 1, jobs };
+    const range = { from: seed, to: seed + seeds - 1, jobs, follows };
     const tally = await simulateSeeds(range, ({ runs }) => progress.update(runs), signal);
     const found = findingsOf(tally, seeds);
     const [failed] = tally.failed;
@@ -84,7 +85,7 @@ await runExperiment(
     return findingsOf(
       tally,
       seeds,
-      await shrunkRun(failed, { isKept, folder: run.folder, signal }),
+      await shrunkRun(failed, { isKept, folder: run.folder, follows, signal }),
     );
   },
 );
@@ -95,10 +96,16 @@ async function shrunkRun(
   {
     isKept,
     folder,
+    follows,
     signal,
-  }: { readonly isKept: boolean; readonly folder: string; readonly signal: AbortSignal },
+  }: {
+    readonly isKept: boolean;
+    readonly folder: string;
+    readonly follows: boolean;
+    readonly signal: AbortSignal;
+  },
 ): Promise<Shrunk> {
-  const plan = await shrink(planOf(seed), claim, { signal });
+  const plan = await shrink(planOf(seed, { follows }), claim, { signal });
   const story = await storyOf(plan);
   // First the plan, which took the longest: the page can be made from it again.
   const file = path.join(REGRESSIONS, `${claim.replaceAll(/[^a-z]+/gi, '-')}-${seed}.json`);

@@ -24,6 +24,7 @@ import {
   type ProcessPlan,
   type SimulationPlan,
   type TransactionPlan,
+  withFollowers,
   withLoad,
 } from './loads.ts';
 
@@ -74,7 +75,19 @@ export const SPLITS: readonly string[] = ['c', 'e'];
 const USED = ['t', 'u'] as const;
 const ROWS = ['a', 'b', 'c', 'd', 'e', 'l', 'm'];
 
-export function planOf(seed: number): SimulationPlan {
+/**
+ * With `follows`, processes follow the changes of the tables, too. They are not drawn: they would
+ * change what other seeds have been found to show.
+ */
+export function planOf(
+  seed: number,
+  { follows = false }: { readonly follows?: boolean | undefined } = {},
+): SimulationPlan {
+  const plan = drawnPlan(seed);
+  return follows ? withFollowers(plan) : plan;
+}
+
+function drawnPlan(seed: number): SimulationPlan {
   // Forked, because streams of neighbouring seeds begin alike.
   const random = createRandom(seed).fork('plan');
   const drawn = withOwnerDeaths(swarm(random), createRandom(seed).fork('owner'));

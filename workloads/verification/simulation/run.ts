@@ -2,7 +2,7 @@
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import type { CellAddress } from '../../../engine/transaction/index.ts';
 import type { OracleService, ScanLockService } from './services.ts';
-import type { SimulationPlan } from './plan.ts';
+import type { ProcessPlan, SimulationPlan } from './plan.ts';
 import type { SimulatedProcess } from './process.ts';
 import type { TransactionRecording } from './recording.ts';
 import type { World } from './world.ts';
@@ -20,6 +20,8 @@ export interface SimulatedRun {
   readonly transactions: TransactionRecording[];
   /** The answers of `outcomeOf`. */
   readonly answers: OutcomeAnswer[];
+  /** What the followers of the plan were told. */
+  readonly followed: Map<ProcessPlan, Followed>;
   /** Commits whose outcome was not known at first. */
   unknowns: number;
   /** Parked cells that were notified again. */
@@ -46,6 +48,30 @@ export interface OutcomeAnswer {
   readonly primary: CellAddress;
   readonly startTimestamp: Timestamp;
   readonly outcome: 'committed' | 'rolled back';
+}
+
+/** What a follower, in all of its lives, was told. */
+export interface Followed {
+  /** The table's name in the database. */
+  readonly table: string;
+  readonly bytesMax: number;
+  readonly sections: Section[];
+  cursor: string | undefined;
+}
+
+export interface Section {
+  /** The storage's name of the table. */
+  readonly stored: string;
+  readonly from: Timestamp;
+  resolved: Timestamp;
+  readonly changes: FollowedChange[];
+}
+
+export interface FollowedChange {
+  readonly cell: string;
+  readonly startTimestamp: Timestamp;
+  readonly commitTimestamp: Timestamp;
+  readonly value: string | undefined;
 }
 
 /**

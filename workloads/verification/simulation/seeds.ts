@@ -14,6 +14,8 @@ export interface Seeds {
   readonly to: number;
   /** The number of threads. */
   readonly jobs: number;
+  /** Whether processes follow the changes of the tables, too. Default false. */
+  readonly follows?: boolean | undefined;
 }
 
 /** The task of a thread. */
@@ -21,6 +23,7 @@ export interface Share {
   readonly from: number;
   readonly to: number;
   readonly step: number;
+  readonly follows: boolean;
 }
 
 /**
@@ -28,13 +31,13 @@ export interface Share {
  * @param onTally called with the tally so far, a few times a second
  */
 export async function simulateSeeds(
-  { from, to, jobs }: Seeds,
+  { from, to, jobs, follows = false }: Seeds,
   onTally: (tally: Tally) => void,
   signal?: AbortSignal,
 ): Promise<Tally> {
   let tally = NOTHING;
   const shares = Array.from({ length: Math.min(jobs, to - from + 1) }, (_, i): Share => {
-    return { from: from + i, to, step: jobs };
+    return { from: from + i, to, step: jobs, follows };
   });
   const onMessage = (done: Tally): void => {
     tally = add(tally, done);

@@ -130,7 +130,9 @@ export class OracleService {
   #addressesOf(process: SimulatedProcess): readonly Address[] {
     if (this.#foreign === undefined || !this.#world.troubled) return ['the oracle'];
     const drawn = this.#world.draw(process, 0, CONFIGURATION);
-    if (drawn < SWAPPED) return ['the other oracle'];
+    // If that one has died, no answer would ever tell the process, and it would wait forever.
+    const isThere = this.#foreign.process.isAlive;
+    if (drawn < SWAPPED) return isThere ? ['the other oracle'] : ['the oracle'];
     return drawn < MIXED ? ['the other oracle', 'the oracle'] : ['the oracle'];
   }
 

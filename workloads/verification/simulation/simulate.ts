@@ -145,6 +145,7 @@ class Simulation {
       scanLocks: plan.knobs.scanLocks === true ? new ScanLockService(world) : undefined,
       transactions: [],
       answers: [],
+      followed: new Map(),
       collector: undefined,
       unknowns: 0,
       replayed: 0,
@@ -271,6 +272,7 @@ class Simulation {
       await this.#untilArrived();
     }
     await this.#await(checks.seeWhenIdle(), 'a last change to be seen');
+    await this.#await(checks.follow(this.#run), 'the changes to be read');
     if (this.#world.umpire.isCalm) await this.#await(checks.contend(), 'rivals to succeed');
     if (this.#world.knobs.collector) {
       await this.#await(checks.audit(), 'the audit'); // What it finds might be collected.

@@ -1,0 +1,204 @@
+/**
+ * A client process that follows the changes of a table, and the judge of what it was told.
+ *
+ * Its cursor is on a disk that survives it: its next life goes on from there. If the changes since
+ * then have been collected, or the table was created again, it begins a new section at the present.
+ *
+ *     section   from 17: x@20 y@20 x@31, resolved 40; z@44 ...     STALE_SNAPSHOT
+ *     section   from 93: ...
+ *
+ * The judge compares each section with all records that the storage ever held: between its first
+ * timestamp and the last place that was reported, each change once, in order, and none missing. A
+ * record that was added below a resolved timestamp is one that is missing.
+ */
+import { compareTexts, hasCode, isRetryable, textOf } from '../../../engine/base/index.ts';
+import type { ChangeEvent, ChangesOptions } from '../../../engine/changes/index.ts';
+import type { Percolator } from '../../../engine/percolator.ts';
+import { isAcknowledgment } from '../../../engine/transaction/index.ts';
+import {
+  addressOf,
+  historicCell,
+  historicTable,
+  type History,
+  type Violation,
+} from '../judges/history.ts';
+import type { ProcessPlan } from './loads.ts';
+import type { SimulatedClock } from './process.ts';
+import type { Followed, FollowedChange, Section, SimulatedRun } from './run.ts';
+import type { Transactions } from './transactions.ts';
+
+/** After an error. */
+const REST_MS = 20;
+const LOOK_MS = 40;
+/** Where looks are cut short: a few changes. */
+const FEW_BYTES = 500;
+
+export class Follower {
+  /** Resolves when it was stopped. */
+  readonly ended: Promise<void>;
+  readonly #run: SimulatedRun;
+  readonly #transactions: Transactions;
+  readonly #log: Followed;
+  readonly #stopping = new AbortController();
+
+  /** @param opened the database, which may be closed and opened again */
+  constructor(
+    run: SimulatedRun,
+    plan: ProcessPlan,
+    {
+      clock,
+      transactions,
+      opened,
+    }: {
+      readonly clock: SimulatedClock;
+      readonly transactions: Transactions;
+      readonly opened: () => Promise<Percolator>;
+    },
+  ) {
+    this.#run = run;
+    this.#transactions = transactions;
+    this.#log = logOf(run, plan);
+    this.ended = this.#follow(clock, opened);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.ended;
+  }
+
+  async #follow(clock: SimulatedClock, opened: () => Promise<Percolator>): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      const options = { follow: true, restMsMax: LOOK_MS, signal };
+      const isOver = await readOn(await opened(), this.#log, options, (error) => {
+        const { knobs } = this.#run.world;
+        const canBeStale = knobs.collector || knobs.drops === true;
+        if (hasCode(error, 'STALE_SNAPSHOT')) return canBeStale;
+        return (
+          isRetryable(error) ||
+          this.#transactions.isGone(error) ||
+          this.#transactions.wasClosed(error)
+        );
+      });
+      if (!isOver) await clock.sleep(REST_MS, signal);
+    }
+  }
+}
+
+function logOf(run: SimulatedRun, plan: ProcessPlan): Followed {
+  const { follows = 't' } = plan;
+  const known = run.followed.get(plan);
+  const bytesMax = follows === 't' ? 2 ** 20 : FEW_BYTES;
+  const table = run.world.names.table(follows);
+  const log = known ?? { table, bytesMax, sections: [], cursor: undefined };
+  run.followed.set(plan, log);
+  return log;
+}
+
+/** Whether it has come to the end, or was stopped. */
+async function readOn(
+  percolator: Percolator,
+  log: Followed,
+  options: ChangesOptions,
+  isExpected: (error: unknown) => boolean,
+): Promise<boolean> {
+  const { cursor: from, bytesMax } = log;
+  try {
+    for await (const event of percolator.changes(log.table, { ...options, from, bytesMax })) {
+      hear(log, event);
+    }
+    return true;
+  } catch (error) {
+    if (!isExpected(error)) throw error;
+    const isLost = hasCode(error, 'STALE_SNAPSHOT') || hasCode(error, 'TABLE_NOT_FOUND');
+    if (isLost) log.cursor = undefined;
+    return false;
+  }
+}
+
+function hear(log: Followed, event: ChangeEvent): void {
+  if (log.cursor === undefined) {
+    const [, , , stored = ''] = event.cursor.split('/').map(decodeURIComponent);
+    const from = event.kind === 'resolved' ? event.timestamp : 0;
+    log.sections.push({ stored, from, resolved: from, changes: [] });
+  }
+  log.cursor = event.cursor;
+  const section = log.sections.at(-1);
+  if (section === undefined) throw new Error('the first event begins a section');
+  if (event.kind === 'resolved') {
+    section.resolved = event.timestamp;
+    return;
+  }
+  const { row, column, value, startTimestamp, commitTimestamp } = event;
+  const cell = historicCell({ table: section.stored, row, column });
+  const text = value && textOf(value);
+  section.changes.push({ cell, startTimestamp, commitTimestamp, value: text });
+}
+
+/** At the end, when nothing goes wrong any more: the rest of all changes, up to now. */
+export async function followToTheEnd(run: SimulatedRun, percolator: Percolator): Promise<void> {
+  for (const log of run.followed.values()) {
+    const isPast = (error: unknown): boolean => hasCode(error, 'STALE_SNAPSHOT');
+    while (!(await readOn(percolator, log, {}, isPast)));
+  }
+}
+
+export function judgeFollowed({ followed }: SimulatedRun, history: History): readonly Violation[] {
+  return [...followed.values()].flatMap(({ sections }) =>
+    sections.flatMap((section) => judgeSection(section, history)),
+  );
+}
+
+type Recorded = Pick<FollowedChange, 'cell' | 'commitTimestamp'>;
+
+function judgeSection(section: Section, history: History): readonly Violation[] {
+  const { from, resolved, changes, stored } = section;
+  const last = changes.at(-1);
+  const inTable = `${historicTable(stored)}/`;
+  const expected = history.records
+    .filter(({ cell, operation, commitTimestamp }) => {
+      const isOther = !cell.startsWith(inTable) || isAcknowledgment(addressOf(cell).column);
+      return !isOther && operation !== 'touch' && commitTimestamp > from;
+    })
+    .filter((record) => {
+      const isReported = last !== undefined && compareRecorded(record, last) <= 0;
+      return isReported || record.commitTimestamp <= resolved;
+    })
+    .toSorted(compareRecorded);
+  const violations: Violation[] = [];
+  const missing = expected.find((record, i) => !isSame(record, changes[i]));
+  const added = changes.find((change, i) => !isSame(change, expected[i]));
+  if (missing !== undefined || added !== undefined) {
+    const what = `expected ${nameOf(missing)}, reported ${nameOf(added)}`;
+    const message = `the section of ${stored} from ${from} to ${resolved}: ${what}`;
+    violations.push({ claim: 'changes: not each once, in order', message });
+  }
+  const wrong = changes.find((change) => isOtherValue(change, history));
+  if (wrong !== undefined) {
+    const message = `${nameOf(wrong)} is reported as ${wrong.value}, which was not written`;
+    violations.push({ claim: 'changes: wrong value', message });
+  }
+  return violations;
+}
+
+function isSame(a: Recorded, b: Recorded | undefined): boolean {
+  return b !== undefined && a.cell === b.cell && a.commitTimestamp === b.commitTimestamp;
+}
+
+function nameOf(one: Recorded | undefined): string {
+  return one === undefined ? 'no more' : `${one.cell}@${one.commitTimestamp}`;
+}
+
+function compareRecorded(a: Recorded, b: Recorded): number {
+  if (a.commitTimestamp !== b.commitTimestamp) return a.commitTimestamp - b.commitTimestamp;
+  const [one, other] = [addressOf(a.cell), addressOf(b.cell)];
+  return compareTexts(one.row, other.row) || compareTexts(one.column, other.column);
+}
+
+function isOtherValue({ cell, startTimestamp, value }: FollowedChange, history: History): boolean {
+  return history.transactions.some((transaction) => {
+    if (transaction.startTimestamp !== startTimestamp || transaction.past === true) return false;
+    const written = transaction.writes.find((one) => one.cell === cell);
+    return written !== undefined && written.value !== value;
+  });
+}

@@ -14,6 +14,7 @@ const config: KnipConfig = {
     'workloads/verification/explorer/find.ts', // For authors; no script of its own.
     'workloads/verification/explorer/page/{app,recorded-app}.ts', // Bundled by build.ts.
     'engine/testing/page*.fixture.ts', // In the place of node:test and node:assert in a browser.
+    'examples/*/demo.ts',
     'workloads/crawl-rate/batch/cluster-job.ts',
     'workloads/web-index/batch/{page,rank,serve}-jobs.ts',
   ],

@@ -15,7 +15,16 @@ import { SLOW } from '../workloads/tools/test/slow.ts';
 import { LINES_MAX, projectFiles, SPLINTERS_FILE, splintersOf } from './modules.ts';
 
 const ROOT = path.join(import.meta.dirname, '..');
-const FOLDERS = ['.ci', 'checks', 'docs', 'engine', 'mapreduce-baseline', 'results', 'workloads'];
+const FOLDERS = [
+  '.ci',
+  'checks',
+  'docs',
+  'engine',
+  'examples',
+  'mapreduce-baseline',
+  'results',
+  'workloads',
+];
 const COLUMNS_MAX = 100;
 /** Long texts that programs write. */
 const GENERATED = ['docs/columns.md', 'docs/options.md', 'package-lock.json'];

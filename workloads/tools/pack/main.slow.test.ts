@@ -9,7 +9,7 @@
  * walk-claims.fixture.ts.
  */
 import assert from 'node:assert/strict';
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -99,6 +99,8 @@ test('the packed engine installs, type-checks and runs outside, and carries no t
     assert.equal((await execa(old.node, ['-e', load], { cwd })).stdout, 'true', door);
   }
 
+  await runExample(cwd, old);
+
   const installed = (await readdir(modules)).filter((name) => !OF_OTHERS.test(name));
   assert.deepEqual(
     installed.filter((name) => OPTIONAL.has(name)),
@@ -114,6 +116,29 @@ test('the packed engine installs, type-checks and runs outside, and carries no t
     assert.deepEqual(stdout.split('\n'), SENTENCES);
   }
 });
+
+/** The tests of the example, as a user runs them: with the package in place of the source. */
+async function runExample(cwd: string, old: { node: string; tsc: string }): Promise<void> {
+  const example = path.join(cwd, 'example');
+  await cp(path.resolve(import.meta.dirname, '../../../examples/embeddings'), example, {
+    recursive: true,
+  });
+  const options = { ...STRICTEST, rewriteRelativeImportExtensions: true };
+  const config = { compilerOptions: options, include: ['*.ts'] };
+  await writeFile(path.join(example, 'tsconfig.json'), JSON.stringify(config));
+  await execa(old.tsc, { cwd: example });
+  const compiled = path.join(example, 'out');
+  for (const [node, folder] of [
+    [old.node, compiled],
+    [process.execPath, example],
+  ] as const) {
+    const words = ['--test', '--test-reporter=tap', `${folder}/embeddings.test.*`];
+    // The variable by which a runner of tests knows that it is one of another's.
+    const env = { NODE_TEST_CONTEXT: undefined };
+    const { stdout } = await execa(node, words, { cwd: example, env });
+    assert.match(stdout, /^# pass 2$/m);
+  }
+}
 
 /** Everything that needs a package that was not installed, by every door. */
 const MISSING = `

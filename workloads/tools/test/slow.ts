@@ -34,5 +34,8 @@ export function slowTests(): readonly string[] {
 }
 
 export function quickTests(): readonly string[] {
-  return globSync('**/*.test.ts', { cwd: ROOT, exclude: ['node_modules', ...SLOW] }).toSorted();
+  return globSync('**/*.test.ts', {
+    cwd: ROOT,
+    exclude: ['node_modules', 'examples', ...SLOW],
+  }).toSorted();
 }

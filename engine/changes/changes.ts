@@ -47,9 +47,8 @@ import {
   isTableNotFound,
   refuseBelowHorizon,
 } from '../transaction/index.ts';
-import { valueBefore } from './before.ts';
-import { type Cursor, decodeCursor, encodeCursor } from './cursor.ts';
-import { type FoundChange, look, type Place, placeAfter, type Scope, type Sight } from './look.ts';
+import { type FoundChange, look, placeAfter, type Scope, type Sight, valueBefore } from './look.ts';
+import { type Cursor, decodeCursor, encodeCursor, type Place } from './place.ts';
 import { Rest } from './rest.ts';
 
 export interface ChangesOptions {
@@ -79,7 +78,7 @@ export interface ChangesOptions {
   readonly restMsMax?: number | undefined;
   /**
    * Bytes of changes in memory. Default 64 MiB. Too small: the table is scanned many times, where a
-   * reader is far behind. Too large: as much memory.
+   * reader goes on from long ago. Too large: as much memory.
    */
   readonly bytesMax?: number | undefined;
   /** Ends the changes, also while they wait. Default: only the caller's `break` does. */
@@ -340,7 +339,7 @@ class ChangeReader {
     const { row, column, value, record } = found;
     const { commitTimestamp, startTimestamp } = record;
     const isWanted = this.#options.before === true;
-    const before = isWanted ? await valueBefore(this.#context, this.#storedName, found) : undefined;
+    const before = isWanted ? await valueBefore(this.#context, this.#scope, found) : undefined;
     if (isWanted) await this.#refuseCollected(); // Since the look: the hold may have lapsed.
     const cursor = this.#cursorAt(placeAfter(found));
     const change = { kind: 'change', table: this.#table, row, column, value } as const;

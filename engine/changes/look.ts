@@ -27,7 +27,7 @@
  *
  * The look does not check the horizon. Its caller does, before it uses what was found (P89).
  */
-import { assert, compareTexts, copyOf } from '../base/index.ts';
+import { assert, copyOf } from '../base/index.ts';
 import { type CellFilter, type Row, rowBatches, type Timestamp } from '../bigtable/index.ts';
 import {
   columnOf,
@@ -45,6 +45,7 @@ import {
   WRITE,
   type WriteRecord,
 } from '../transaction/index.ts';
+import { comparePlaces, type Place } from './place.ts';
 
 /** The part of a table that is looked at. */
 export interface Scope {
@@ -57,16 +58,6 @@ export interface Scope {
   readonly columns?: readonly string[] | undefined;
   /** Whether acknowledgments of observers are wanted as well. Default false. */
   readonly acknowledgments?: boolean | undefined;
-}
-
-/**
- * A place in the order of all changes of a table: by commit timestamp, then by row and column. It
- * is after all changes of its timestamp or, if it names a cell, after the change of that cell.
- */
-export interface Place {
-  readonly timestamp: Timestamp;
-  readonly row?: string | undefined;
-  readonly column?: string | undefined;
 }
 
 /** A value that was committed, or a delete. */
@@ -135,7 +126,7 @@ function filtersFor({ columns }: Scope, { after, upTo: to, locksFrom }: Search):
 
 /**
  * Settles what locks the row, and reads it again. What is still locked, or again, counts as alive:
- * whoever holds it commits above its S.
+ * its transaction commits above its S.
  */
 async function settle(
   context: Context,
@@ -262,15 +253,6 @@ export function placeAfter({ row, column, record }: FoundChange): Place {
   return { timestamp: record.commitTimestamp, row, column };
 }
 
-/** A place without a cell is after all cells of its timestamp. */
-function comparePlaces(a: Place, b: Place): number {
-  if (a.timestamp !== b.timestamp) return a.timestamp - b.timestamp;
-  if (a.row === undefined || b.row === undefined) {
-    return Number(a.row === undefined) - Number(b.row === undefined);
-  }
-  return compareTexts(a.row, b.row) || compareTexts(a.column ?? '', b.column ?? '');
-}
-
 /** Looks up the values of transactions that began before the place, each by its exact timestamp. */
 async function withValues(
   context: Context,
@@ -293,9 +275,29 @@ async function withValues(
 async function readData(
   { store }: Context,
   stored: string,
-  { row, column, record }: FoundChange,
+  { row, column, record }: Pick<FoundChange, 'row' | 'column' | 'record'>,
 ): Promise<Uint8Array | undefined> {
   const { dataTimestamp: from } = record;
   const found = await store.readRow(stored, row, [{ ...placeOf(DATA, column), from, to: from }]);
   return found?.cells[0]?.value;
+}
+
+/**
+ * The value that was in a cell before a change of it: that of the newest record below the change's.
+ * Undefined if there was none. It is there as long as the horizon is not above the place from which
+ * the change was read: what a snapshot at that place sees stays, and all that is newer.
+ */
+export async function valueBefore(
+  context: Context,
+  scope: Scope,
+  { row, column, record }: FoundChange,
+): Promise<Uint8Array | undefined> {
+  const newest = { ...placeOf(WRITE, column), to: record.commitTimestamp - 1, versions: 1 };
+  const found = await context.store.readRow(scope.stored, row, [newest]);
+  const [cell] = found?.cells ?? [];
+  if (cell === undefined) return undefined;
+  const before = decodeWriteRecord(cell);
+  if (before.dataTimestamp === 0) return undefined;
+  const data = await readData(context, scope.stored, { row, column, record: before });
+  return data && copyOf(data);
 }

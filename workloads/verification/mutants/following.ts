@@ -78,7 +78,7 @@ export const FOLLOWING: readonly Mutant[] = [
     mistake: 'A cursor in the middle of a transaction goes on after all of it.',
     changes: [
       change(
-        'changes/cursor.ts',
+        'changes/place.ts',
         'const cell = row === undefined || column === undefined ? [] : [row, column];',
         'const cell = row === undefined || column === undefined ? [] : [];',
       ),
@@ -91,7 +91,7 @@ export const FOLLOWING: readonly Mutant[] = [
     mistake: 'A cursor in the middle of a transaction goes on with all of it.',
     changes: [
       change(
-        'changes/cursor.ts',
+        'changes/place.ts',
         'const { timestamp, row, column } = place;',
         'const { row, column } = place;\n  const timestamp = place.timestamp - Number(row !== undefined);',
       ),

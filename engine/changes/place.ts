@@ -1,5 +1,6 @@
 /**
- * A cursor: where a reader of changes goes on, as a text that any process may keep.
+ * A place in the order of the changes of a table, and its text, the cursor, which any process may
+ * keep and go on from.
  *
  *     1/database/table/storage's name/timestamp/locks from[/row/column]
  *
@@ -8,10 +9,28 @@
  * would begin anywhere (P89, changes collected). Row and column are of the last change that was
  * reported, if other changes of its transaction may follow.
  */
-import { PercolatorError } from '../base/index.ts';
+import { compareTexts, PercolatorError } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import { isTimestamp } from '../transaction/index.ts';
-import type { Place } from './look.ts';
+
+/**
+ * A place in the order of all changes of a table: by commit timestamp, then by row and column. It
+ * is after all changes of its timestamp or, if it names a cell, after the change of that cell.
+ */
+export interface Place {
+  readonly timestamp: Timestamp;
+  readonly row?: string | undefined;
+  readonly column?: string | undefined;
+}
+
+/** A place without a cell is after all cells of its timestamp. */
+export function comparePlaces(a: Place, b: Place): number {
+  if (a.timestamp !== b.timestamp) return a.timestamp - b.timestamp;
+  if (a.row === undefined || b.row === undefined) {
+    return Number(a.row === undefined) - Number(b.row === undefined);
+  }
+  return compareTexts(a.row, b.row) || compareTexts(a.column ?? '', b.column ?? '');
+}
 
 export interface Cursor {
   /** The identity of the database. */

@@ -1,6 +1,7 @@
 /**
- * The claims of scans and of whole rows, through the public interface: each row once, in order, with
- * the transaction's own writes; bounds, prefixes, limits, keys alone; and a caller who gives up.
+ * The claims of scans and of whole rows, through the public interface: each row once, in order,
+ * with the transaction's own writes; bounds, prefixes, limits, keys alone; and a caller who gives
+ * up.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

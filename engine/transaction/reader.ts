@@ -1,5 +1,5 @@
 /**
- * What can be read, and by whom: by a transaction, and by a read-only snapshot.
+ * What can be read, and in what: in a transaction, and in a read-only snapshot.
  *
  * A function of a user that only reads takes a `Reader`, and works in both.
  */

@@ -28,11 +28,11 @@ export interface ScanRange {
   readonly start?: string | undefined;
   /** Exclusive; default: the end of the table. */
   readonly end?: string | undefined;
-  /** Only rows whose key begins with it. Default: all. With `start` or `end`, rows that are in both. */
+  /** Only rows whose key begins with it; with `start` or `end`, rows in both. Default: all. */
   readonly prefix?: string | undefined;
   /**
-   * The columns wanted; rows that have none of them are left out. Default: all, which reads all that
-   * a row has. Name the columns where rows are wide.
+   * The columns wanted; rows that have none of them are left out. Default: all, which reads all
+   * that a row has. Name the columns where rows are wide.
    */
   readonly columns?: readonly string[] | undefined;
   /** The most rows; the first in key order. Default: all. */

@@ -7,8 +7,9 @@
  * that is written again changes only the chunks of paragraphs that are new or gone, and only a new
  * chunk is embedded. `put` returns before that; `idle` waits for it.
  *
- * A process that dies on the way leaves a notification in the store, and another one goes on. A vector is
- * committed once for each chunk. `embed` may be called again when its commit met a conflict.
+ * A process that dies on the way leaves a notification in the store, and another one goes on. A
+ * vector is committed once for each chunk. `embed` may be called again when its commit met a
+ * conflict.
  */
 import { createHash } from 'node:crypto';
 import type { Observer, Percolator } from 'percolator-engine';

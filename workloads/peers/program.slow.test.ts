@@ -1,4 +1,4 @@
-/** A program of bench:peers that breaks ends the run with a sentence, and one that hangs is ended. */
+/** A program of bench:peers that breaks ends the run with a sentence; one that hangs is ended. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PeerProgram } from './program.ts';

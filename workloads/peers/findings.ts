@@ -32,6 +32,7 @@ interface Measured {
 const PAIRS: readonly (readonly [ours: SystemName, peer: SystemName, where: string])[] = [
   ['percolator-memory', 'client-go-memory', 'in memory'],
   ['percolator-page-cache', 'client-go-page-cache', 'in the page cache'],
+  ['percolator-hbase', 'omid-hbase', 'on HBase'],
 ];
 
 export function findingsOf(

@@ -1,6 +1,7 @@
 /**
  * The benchmark at smoke size, on what every machine has, and with a peer if an earlier run has
- * built it: a build would take a minute of processor time.
+ * built it: a build would take a minute of processor time. Systems on HBase are left out, because
+ * of its start.
  */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';

@@ -73,6 +73,8 @@ class Program {
   }
 
   async #load(): Promise<Answer> {
+    // What the system of an earlier turn has left in a shared storage.
+    for (const table of await this.#store.listTables()) await this.#store.dropTable(table);
     await loadCrawl(this.#store, this.#documents);
     this.#crawl = await openCrawl(this.#store, {
       settings: { batching: 'off', prefetch: 'off' },

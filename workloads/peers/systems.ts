@@ -3,12 +3,12 @@
  * can build. Each says what a commit survives.
  */
 import path from 'node:path';
-import { durabilityOf, whyNoHBase } from '#engine';
+import { durabilityOf, javaOf, whyNoHBase } from '#engine';
 import type { ProvidedStore } from '../harness/stores.ts';
 import type { DocumentFiles } from './documents.ts';
 import type { ProcessOptions } from './percolator-process.ts';
 import type { Command } from './program.ts';
-import { buildGo, buildRust, type Tell } from './toolchains.ts';
+import { buildGo, buildJava, buildRust, type JavaProgram, type Tell } from './toolchains.ts';
 
 /** What a program needs to begin. */
 export interface Place {
@@ -44,6 +44,7 @@ export const SYSTEMS = [
   'client-go-page-cache',
   'percolator-fsync',
   'percolator-hbase',
+  'omid-hbase',
 ] as const;
 export type SystemName = (typeof SYSTEMS)[number];
 
@@ -83,6 +84,21 @@ const KNOWN: Readonly<Record<SystemName, Known>> = {
       };
     },
   },
+  'omid-hbase': {
+    durability: ON_HBASE,
+    hasCells: true,
+    prepare: async (tell) => {
+      await needHBase();
+      const classPath = await buildJava(OMID, tell);
+      return async ({ files, hbase }) => {
+        const { hbase: { logs } = { logs: '' }, serverPids } = await hbase();
+        const configuration = path.join(path.dirname(logs), 'configuration');
+        const all = [configuration, classPath].join(path.delimiter);
+        const java = [javaOf(process.env), '-Xmx1g', '-cp', all, OMID.main];
+        return { words: [...java, files.documents, files.clusters, files.keys], serverPids };
+      };
+    },
+  },
   'client-go-memory': clientGo(NOTHING_SURVIVES, () => []),
   'client-go-page-cache': clientGo(durabilityOf({ kind: 'embedded', fsync: false }), (folder) => [
     path.join(folder, 'store'),
@@ -116,6 +132,20 @@ function clientGo(durability: string, store: (folder: string) => readonly string
     },
   };
 }
+
+const OMID_VERSION = '1.1.3';
+const OMID: JavaProgram = {
+  name: 'omid',
+  main: 'Omid',
+  needs: {
+    name: `omid-${OMID_VERSION}`,
+    coordinates: ['omid-hbase-client', 'omid-tso-server', 'omid-hbase-tools'].map(
+      (artifact) => `org.apache.omid:${artifact}:${OMID_VERSION}`,
+    ),
+    without: [],
+    megabytes: 60,
+  },
+};
 
 async function needHBase(): Promise<void> {
   const why = await whyNoHBase(process.env);

@@ -6,7 +6,7 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { execa } from 'execa';
-import { cacheFolder } from '#engine';
+import { type Artifacts, cacheFolder, classPathOf, javaOf } from '#engine';
 
 const MINUTES_MAX = 20;
 const REASON_LENGTH_MAX = 200;
@@ -45,6 +45,23 @@ export async function buildRust(name: string, tell: Tell): Promise<string> {
   const words = ['cargo', 'build', '--release', '--quiet', '--target-dir', folder];
   await build(name, { words, tell });
   return path.join(folder, 'release', name);
+}
+
+/** A program in Java: its folder, its main class, and what Maven brings for it. */
+export interface JavaProgram {
+  readonly name: string;
+  readonly main: string;
+  readonly needs: Artifacts;
+}
+
+/** Resolves with its classes and all that they need. @throws as `buildGo` */
+export async function buildJava(program: JavaProgram, tell: Tell): Promise<string> {
+  const { name, main, needs } = program;
+  const [folder, brought] = [await folderOf(name), await classPathOf(needs, process.env, tell)];
+  const javac = javaOf(process.env).replace(/java$/, 'javac');
+  const options = ['-nowarn', '-proc:none', '-sourcepath', '.', '-d', folder, '-cp', brought];
+  await build(name, { words: [javac, ...options, `${main}.java`], tell });
+  return [folder, brought].join(path.delimiter);
 }
 
 async function folderOf(name: string): Promise<string> {

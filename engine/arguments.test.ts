@@ -28,7 +28,7 @@ const AN_OBSERVER =
   'an observer must be an object with the texts name, table and column, and a function run, not ';
 const A_TABLE =
   ' cannot be the name of a table: it must have 1 to 37 characters (letters, digits, - _ .) and not begin with - or .';
-const OF_COLLECTOR = 'it has messageLifetimeMs, rowsPerStep, pauseMs, restMs, onWarning';
+const OF_COLLECTOR = 'it has messageLifetimeMs, rowsPerStep, pauseMs, restMs, onWarning, signal';
 
 /** The arguments of a call, and the sentence that refuses them. */
 type Case = readonly [given: readonly unknown[], message: string | RegExp];
@@ -90,7 +90,13 @@ const METHODS: Partial<Record<keyof Percolator, readonly Case[]>> = {
     [[], 'the body of transact must be a function, not undefined'],
     [['x'], "the body of transact must be a function, not 'x'"],
     [[async () => 5, null], 'the options of transact must be an object, not null'],
-    [[async () => 5, { retries: 3 }], 'transact has no option retries; it has kind'],
+    [
+      [async () => 5, { retries: 3 }],
+      'transact has no option retries; it has kind, attemptsMax, timeoutMs, signal',
+    ],
+    [[async () => 5, { attemptsMax: 0 }], 'attemptsMax must be a whole number above 0, not 0'],
+    [[async () => 5, { timeoutMs: 0 }], 'timeoutMs must be a finite number above 0, not 0'],
+    [[async () => 5, { signal: {} }], 'signal must be an AbortSignal, not {}'],
     [[async () => 5, { kind: 5 }], 'kind must be a text, not 5'],
   ],
   begin: [
@@ -127,7 +133,7 @@ const METHODS: Partial<Record<keyof Percolator, readonly Case[]>> = {
   ],
   collectGarbage: [
     [[null], 'the options of the collector must be an object, not null'],
-    [[{ lifetime: 1 }], `the collector has no option lifetime; ${OF_COLLECTOR}, signal`],
+    [[{ lifetime: 1 }], `the collector has no option lifetime; ${OF_COLLECTOR}`],
     [[{ signal: true }], 'signal must be an AbortSignal, not true'],
     [[{ messageLifetimeMs: '1' }], "messageLifetimeMs must be a finite number above 0, not '1'"],
   ],

@@ -93,6 +93,7 @@ import {
   snapshotAt,
   transact,
   type Transaction,
+  type TransactOptions,
   type TransactionOptions,
 } from './transaction/index.ts';
 
@@ -201,7 +202,7 @@ export interface Percolator extends AsyncDisposable {
   /** Runs `body` as a transaction until it commits; it may run several times (see transact.ts). */
   transact<T>(
     body: (transaction: Transaction) => Promise<T>,
-    options?: TransactionOptions,
+    options?: TransactOptions,
   ): Promise<T>;
   /** A transaction that the caller commits, and retries. */
   begin(options?: TransactionOptions): Promise<Transaction>;
@@ -420,7 +421,7 @@ class Database implements Percolator {
 
   transact<T>(
     body: (transaction: Transaction) => Promise<T>,
-    options?: TransactionOptions,
+    options?: TransactOptions,
   ): Promise<T> {
     return transact(this.#context, body, options);
   }

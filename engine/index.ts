@@ -102,5 +102,6 @@ export type {
   ScanRange,
   Snapshot,
   Transaction,
+  TransactOptions,
   TransactionOptions,
 } from './transaction/index.ts';

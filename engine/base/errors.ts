@@ -26,6 +26,8 @@ export type ErrorCode =
    * error says how to ask again. Never retried.
    */
   | 'COMMIT_UNKNOWN'
+  /** `transact` has given up after its `timeoutMs`; nothing was committed. */
+  | 'TIMED_OUT'
   /** The transaction has already committed, failed or been closed. */
   | 'TRANSACTION_CLOSED'
   /** A write was tried in a snapshot, or in a store that was opened for reading only. */

@@ -18,7 +18,6 @@ import {
   type HeldBack,
 } from './cycle.ts';
 import {
-  COLLECT_GARBAGE_RULES,
   type CollectGarbageOptions,
   type CollectorOptions,
   type CollectorSettings,
@@ -59,7 +58,7 @@ export async function collectGarbage(
   options: CollectGarbageOptions,
 ): Promise<CollectionReport> {
   const { context } = services;
-  const settings = settingsOf(options, context.store.manifest, COLLECT_GARBAGE_RULES);
+  const settings = settingsOf(options, context.store.manifest);
   const { signal: given } = options;
   context.closing.refuseNew();
   const { signal } = context.closing;
@@ -142,6 +141,9 @@ export class Collector implements AsyncDisposable {
     this.#settings = settingsOf(options, services.context.store.manifest);
     this.#collector = new GarbageCollector(services, this.#settings);
     this.#warnings = new Warnings(options.onWarning);
+    const stop = (): void => this.#stopping.abort();
+    options.signal?.addEventListener('abort', stop, { signal: this.#stopping.signal });
+    if (options.signal?.aborted === true) stop();
     const endReadings = this.#context.telemetry?.watch(() => this.#readings());
     this.#running = this.#run().finally(endReadings);
     // `ended` and `stop` reject with the error; unhandled, it must not end the process.

@@ -51,15 +51,15 @@ export interface CollectorOptions extends Given<CollectorPace> {
    * lists all anyway. `collectGarbage` rejects instead.
    */
   readonly onWarning?: ((warning: Warning) => void) | undefined;
-}
-
-export interface CollectGarbageOptions extends CollectorOptions {
   /**
-   * Ends the collection early, when it aborts: after the step in progress, and without any wait.
-   * What was done stays done, and the next cycle continues there. Default: none.
+   * Ends the collection when it aborts: after the step in progress, and without any wait. What was
+   * done stays done, and the next cycle continues there. Default: none.
    */
   readonly signal?: AbortSignal | undefined;
 }
+
+/** One collection and a collector that goes on have the same options. */
+export type CollectGarbageOptions = CollectorOptions;
 
 /** The options with their defaults filled in. */
 export interface CollectorSettings extends CollectorPace {
@@ -76,12 +76,7 @@ const PACE: OptionDefaults<CollectorPace> = {
   restMs: option(POSITIVE, 1_000),
 };
 
-const RULES: OptionRules<CollectorOptions> = { ...PACE, onWarning: FUNCTION };
-
-export const COLLECT_GARBAGE_RULES: OptionRules<CollectGarbageOptions> = {
-  ...RULES,
-  signal: SIGNAL,
-};
+const RULES: OptionRules<CollectorOptions> = { ...PACE, onWarning: FUNCTION, signal: SIGNAL };
 
 /**
  * With the defaults, a cycle an hour looks at every row. More: what only such a cycle finds stays
@@ -94,11 +89,10 @@ const SHORT_CYCLES_MAX = 60;
  * @throws INVALID_ARGUMENT naming the wrong option
  */
 export function settingsOf(
-  options: CollectGarbageOptions,
+  options: CollectorOptions,
   { name, messageLifetimeMs: leastMs = 0, skipsOldRows = false }: Manifest,
-  rules: OptionRules<CollectorOptions> = RULES,
 ): CollectorSettings {
-  checkOptions('the collector', options, rules);
+  checkOptions('the collector', options, RULES);
   const leastByDefault = Math.max(PACE.messageLifetimeMs.standard, leastMs);
   const { messageLifetimeMs = leastByDefault } = options;
   if (messageLifetimeMs < leastMs) {

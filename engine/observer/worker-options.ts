@@ -14,6 +14,7 @@ import {
   objectWith,
   oneOf,
   POSITIVE,
+  SIGNAL,
   TEXT,
 } from '../base/options.ts';
 import { checkUserColumn } from '../transaction/index.ts';
@@ -99,6 +100,8 @@ export interface WorkerOptions extends Given<WorkerSettings> {
    * lists all warnings anyway.
    */
   readonly onWarning?: ((warning: Warning) => void) | undefined;
+  /** Stops the worker when it aborts, as `stop` does. Default: none. */
+  readonly signal?: AbortSignal | undefined;
   /** Called for every failure of an observer. Default: none. */
   readonly onFailure?: ((failure: ObserverFailure) => void) | undefined;
   /**
@@ -138,6 +141,7 @@ const RULES: OptionRules<WorkerOptions> = {
   rangeLocks: objectWith('the range locks of a lock service', { tryLock: FUNCTION }),
   onMeeting: oneOf('jump', 'skip'),
   onWarning: FUNCTION,
+  signal: SIGNAL,
   onFailure: FUNCTION,
   onCommitted: FUNCTION,
 };

@@ -14,7 +14,7 @@
  * hangs. Four things end the worker: the store or the oracle was closed, one of them belongs to
  * another database, an observer names a table that can never exist, or there is a bug.
  */
-import { type Warning, Warnings } from '../base/index.ts';
+import { unlessAborted, type Warning, Warnings } from '../base/index.ts';
 import { type Reading, readingsOfWarnings } from '../telemetry/index.ts';
 import { type Context, type NotificationListener, wasClosed } from '../transaction/index.ts';
 import type { Observer } from './observer.ts';
@@ -101,6 +101,8 @@ export class Worker implements AsyncDisposable {
     this.#scanning.catch((error: unknown) => this.#end(error));
     void this.#watch();
     if (context.closing.signal.aborted) this.#onClosing();
+    options.signal?.addEventListener('abort', this.#onAbort, { signal: this.#over.signal });
+    if (options.signal?.aborted === true) this.#onAbort();
   }
 
   /**
@@ -155,9 +157,10 @@ export class Worker implements AsyncDisposable {
    * dirty cells. Rejects with what ended the worker, if that was not `stop`, and with the storage's
    * error if a table cannot be scanned, or runs are refused, and trying again will not help. Runs
    * that were refused before the call are tried again first.
+   * @throws the reason of `signal`, as soon as that aborts: the worker goes on
    */
-  async idle(): Promise<void> {
-    await this.#scans.untilEmpty();
+  async idle({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<void> {
+    await unlessAborted(this.#scans.untilEmpty(), signal);
     if (this.#stopping.signal.aborted) await this.#scanning;
     if (this.#endedBy !== undefined) throw this.#endedBy.error;
     // The tables that were found clean may be those of another database (P74, another store in
@@ -198,6 +201,9 @@ export class Worker implements AsyncDisposable {
       ...readingsOfWarnings(this.warnings),
     ];
   }
+
+  /** What has ended the worker is told by `ended`. */
+  readonly #onAbort = (): void => void this.stop().catch(() => {});
 
   readonly #onClosing = (): void => this.#end(wasClosed());
 

@@ -80,6 +80,6 @@ export type { ScannedRow } from './scan.ts';
 export type { Reader, RowColumns, Snapshot } from './reader.ts';
 export type { ScanRange } from './scan-range.ts';
 export { refuseBelowHorizon } from './snapshot-read.ts';
-export { begin, outcomeOf, snapshotAt, transact } from './transact.ts';
+export { begin, outcomeOf, snapshotAt, transact, type TransactOptions } from './transact.ts';
 export type { Transaction, TransactionOptions } from './transaction.ts';
 export { checkCellsOfRow } from './writes.ts';

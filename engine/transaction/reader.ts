@@ -1,8 +1,15 @@
 /**
- * What can be read, and in what: in a transaction, and in a read-only snapshot.
+ * What can be read, of a transaction and of a read-only snapshot. A function of a user that only
+ * reads takes a `Reader`, and works with both.
  *
- * A function of a user that only reads takes a `Reader`, and works in both.
+ * A whole row is read by what they have in common, `getMany` and `scan`: so it is seen as these see
+ * it, with the transaction's own writes. Named columns are read once in a transaction, as by `get`.
+ * All columns are read anew each time: a transaction remembers cells, and not that a row has no
+ * others.
  */
+import { checkOptions, type OptionRules, TEXT, TEXTS } from '../base/options.ts';
+import { keyAfter } from '../bigtable/index.ts';
+import { validateRowKey } from '../bigtable/validate.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import type { CellAddress } from './columns.ts';
 import type { ScannedRow } from './scan.ts';
@@ -43,4 +50,28 @@ export interface Snapshot extends Reader, AsyncDisposable {
   getRow(row: RowColumns): Promise<ReadonlyMap<string, Uint8Array>>;
   /** Closing twice is harmless. */
   close(): Promise<void>;
+}
+
+const RULES: OptionRules<RowColumns> = { table: TEXT, row: TEXT, columns: TEXTS };
+
+/**
+ * The values by column; a column without a value is absent.
+ * @throws INVALID_ARGUMENT
+ */
+export async function getRow(
+  reader: Reader,
+  wanted: RowColumns,
+): Promise<ReadonlyMap<string, Uint8Array>> {
+  checkOptions('getRow', wanted, RULES, ['table', 'row']);
+  const { table, row, columns } = wanted;
+  validateRowKey(row);
+  if (columns === undefined) {
+    const alone = { table, start: row, end: keyAfter(row), limit: 1 };
+    for await (const { values } of reader.scan(alone)) return values;
+    return new Map();
+  }
+  const names = [...columns]; // The caller may use its list again.
+  const values = await reader.getMany(names.map((column) => ({ table, row, column })));
+  const found = names.map((column, i) => [column, values[i]] as const);
+  return new Map(found.filter((one): one is [string, Uint8Array] => one[1] !== undefined));
 }

@@ -28,7 +28,7 @@ export interface ScanRange {
   readonly start?: string | undefined;
   /** Exclusive; default: the end of the table. */
   readonly end?: string | undefined;
-  /** Only rows whose key begins with it; with `start` or `end`, rows in both. Default: all. */
+  /** Only rows whose key begins with it; with `start` or `end`, of the rows in their range. */
   readonly prefix?: string | undefined;
   /**
    * The columns wanted; rows that have none of them are left out. Default: all, which reads all
@@ -42,7 +42,7 @@ export interface ScanRange {
    * then empty, and no value is read. Default false.
    */
   readonly keysOnly?: boolean | undefined;
-  /** Ends the scan, which then throws the signal's reason. Default: the scan goes to its end. */
+  /** Ends the scan, which then throws the signal's reason. Default: none. */
   readonly signal?: AbortSignal | undefined;
   /**
    * Rows per read of the storage. Default 128. Too small: a round trip for every few rows. Too

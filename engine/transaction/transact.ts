@@ -10,13 +10,23 @@
  * The function may run several times, so outside the transaction it must do nothing that cannot be
  * done twice (P51, effects outside).
  */
-import { hasCode, isRetryable, PercolatorError, type TransactionName } from '../base/index.ts';
+import {
+  type Clock,
+  hasCode,
+  isRetryable,
+  PercolatorError,
+  type TransactionName,
+  unlessAborted,
+} from '../base/index.ts';
 import {
   check,
   checkOptions,
+  COUNT,
   FUNCTION,
   type OptionRules,
   objectWith,
+  POSITIVE,
+  SIGNAL,
   TEXT,
   WHOLE,
 } from '../base/options.ts';
@@ -32,10 +42,33 @@ import type { Snapshot } from './reader.ts';
 import { Transaction, type TransactionOptions } from './transaction.ts';
 
 const RULES: OptionRules<TransactionOptions> = { kind: TEXT };
+const TRANSACT_RULES: OptionRules<TransactOptions> = {
+  ...RULES,
+  attemptsMax: COUNT,
+  timeoutMs: POSITIVE,
+  signal: SIGNAL,
+};
 const TRANSACTION_NAME = objectWith('one that an error with COMMIT_UNKNOWN names', {
   primary: CELL,
   startTimestamp: WHOLE,
 });
+
+export interface TransactOptions extends TransactionOptions {
+  /**
+   * How often the body is tried, if it meets conflicts. Default: that of the database, 100. 1: the
+   * caller tries again. Too large: a caller that always loses hears of it late.
+   */
+  readonly attemptsMax?: number | undefined;
+  /**
+   * Milliseconds after which it gives up with TIMED_OUT, unless it is committing. Default: none.
+   * Too small: transactions fail that only had to wait for others.
+   */
+  readonly timeoutMs?: number | undefined;
+  /**
+   * Gives up as soon as it aborts, unless it is committing, and throws its reason. Default: none.
+   */
+  readonly signal?: AbortSignal | undefined;
+}
 
 /** What the engine, and not the user, says of a transaction. */
 interface Attempt {
@@ -117,41 +150,111 @@ async function holdThen(context: Context, startTimestamp: Timestamp): Promise<He
  * @throws an error of `begin`, of `body` (nothing is committed) or of the commit: at once if it is
  *   not retryable, as COMMIT_UNKNOWN never is; otherwise the last one, after `attemptsMax`
  *   attempts or `unansweredMsMax`
+ * @throws TIMED_OUT, or the reason of the signal: nothing is committed
  */
 export async function transact<T>(
   context: Context,
   body: (transaction: Transaction) => Promise<T>,
-  options: TransactionOptions = {},
+  options: TransactOptions = {},
 ): Promise<T> {
   check('the body of transact', body, FUNCTION);
-  checkOptions('transact', options, RULES);
-  const { kind = body.name } = options;
+  checkOptions('transact', options, TRANSACT_RULES);
+  const { kind = body.name, attemptsMax = context.options.attemptsMax } = options;
+  using patience = new Patience(context.clock, options);
   let unansweredSinceMs: number | undefined;
   let hasLost = false;
   for (let attempt = 1; ; attempt++) {
     let transaction: Transaction | undefined;
     try {
       // `begin` may fail, too: the oracle may be unreachable for a moment.
-      transaction = await begin(context, { kind }, { hasLost });
-      const result = await body(transaction);
+      patience.check();
+      transaction = await begun(patience, begin(context, { kind }, { hasLost }));
+      patience.check();
+      const result = await patience.wait(body(transaction));
+      patience.check();
       await transaction.commit();
       return result;
     } catch (error) {
       transaction?.discard();
       hasLost = hasCode(error, 'WRITE_CONFLICT') || hasCode(error, 'ROLLED_BACK');
-      if (!isRetryable(error) || attempt >= context.options.attemptsMax) throw error;
+      if (!isRetryable(error) || attempt >= attemptsMax) throw error;
       const nowMs = context.clock.monotonicMs();
       // A conflict is an answer; without one, a count alone would be 100 deadlines (P79).
       const isAnswered = !isRefusedAfterWait(error);
       unansweredSinceMs = isAnswered ? undefined : (unansweredSinceMs ?? nowMs);
       if (nowMs - (unansweredSinceMs ?? nowMs) >= context.options.unansweredMsMax) throw error;
-      await context.closing.sleep(context.clock, backoffMs(context, attempt));
+      await patience.wait(context.closing.sleep(context.clock, backoffMs(context, attempt)));
     }
   }
 }
 
+/** A transaction that begins too late would keep its snapshot from being collected. */
+function begun(patience: Patience, beginning: Promise<Transaction>): Promise<Transaction> {
+  if (patience.signal === undefined) return beginning;
+  const late = (transaction: Transaction): void => {
+    if (patience.signal?.aborted === true) transaction.discard();
+  };
+  beginning.then(late, () => {});
+  return patience.wait(beginning);
+}
+
 function isRefusedAfterWait(error: unknown): boolean {
   return hasCode(error, 'STORE_UNAVAILABLE') || hasCode(error, 'LOCKED');
+}
+
+/*
+ * How long the caller of `transact` wants to wait: until its signal aborts, or its time is over.
+ *
+ *     attempt ─▶ body ─▶ commit ─▶ backoff ─▶ attempt ...
+ *     └── ends at once ──┘ │          └── ends at once
+ *                          └── goes on to its end: the caller must hear whether it has committed
+ *
+ * So when `transact` gives up, nothing has been committed, unless it says COMMIT_UNKNOWN. A body
+ * that still runs then is not waited for: its transaction is discarded, and its next call refused.
+ *
+ * It does not bound the commit. While the storage answers, a commit takes some calls; while it does
+ * not, `inDoubtAttemptsMax` of them.
+ */
+
+class Patience implements Disposable {
+  /** Aborts when the caller wants to wait no longer; undefined if it always does. */
+  readonly signal: AbortSignal | undefined;
+  /** Ends the timer. */
+  #over: AbortController | undefined;
+
+  constructor(clock: Clock, { signal, timeoutMs }: TransactOptions) {
+    const timed = timeoutMs === undefined ? undefined : this.#timer(clock, timeoutMs);
+    this.signal = signal && timed ? AbortSignal.any([signal, timed]) : (signal ?? timed);
+  }
+
+  /** @throws the signal's reason, or TIMED_OUT */
+  check(): void {
+    this.signal?.throwIfAborted();
+  }
+
+  /** What `work` resolves to. @throws what `check` throws, as soon as it would */
+  wait<T>(work: Promise<T>): Promise<T> {
+    return unlessAborted(work, this.signal);
+  }
+
+  [Symbol.dispose](): void {
+    this.#over?.abort('over'); // Without a reason, it would make an error with a stack.
+  }
+
+  #timer(clock: Clock, timeoutMs: number): AbortSignal {
+    const timed = new AbortController();
+    const over = new AbortController();
+    this.#over = over;
+    void clock.sleep(timeoutMs, over.signal).then(() => {
+      if (!over.signal.aborted) timed.abort(timedOut(timeoutMs));
+    });
+    return timed.signal;
+  }
+}
+
+function timedOut(timeoutMs: number): PercolatorError {
+  const message = `the transaction has not committed within ${timeoutMs} ms; nothing was written`;
+  return new PercolatorError('TIMED_OUT', message);
 }
 
 /**

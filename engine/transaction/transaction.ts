@@ -29,9 +29,8 @@ import {
 } from './columns.ts';
 import { commit } from './commit.ts';
 import type { Context } from './context.ts';
-import type { RowColumns, Snapshot } from './reader.ts';
+import { getRow, type RowColumns, type Snapshot } from './reader.ts';
 import { Reads } from './reads.ts';
-import { getRow } from './row.ts';
 import { type ScannedRow, scanWithWrites } from './scan.ts';
 import { checkedRange, type ScanRange } from './scan-range.ts';
 import type { HeldSnapshot, Version } from './snapshot-read.ts';

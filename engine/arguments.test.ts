@@ -137,6 +137,19 @@ const METHODS: Partial<Record<keyof Percolator, readonly Case[]>> = {
     [[{ signal: true }], 'signal must be an AbortSignal, not true'],
     [[{ messageLifetimeMs: '1' }], "messageLifetimeMs must be a finite number above 0, not '1'"],
   ],
+  changes: [
+    [[5], 'the table of changes must be a text, not 5'],
+    [['t', { from: -1 }], 'from must be a cursor or a timestamp, not -1'],
+    [['t', { from: 'now' }], /^"now" is no cursor of changes; /],
+    [['t', { follow: 1 }], 'follow must be true or false, not 1'],
+    [['t', { since: 1 }], /^changes has no option since; it has from, /],
+    [['t', { columns: 'c' }], "columns must be a list of texts, not 'c'"],
+  ],
+  watch: [
+    [['t/r:c'], /^the cell to watch must be an object with the texts table, row and column, /],
+    [[{ table: 't', row: 'r', column: 'ack_o:c' }], /^column ack_o:c: names that begin with ack_ /],
+    [[{ table: 't', row: 'r', column: 'c' }, { from: 1 }], /^watch has no option from; it has /],
+  ],
   startCollector: [
     [[5], 'the options of the collector must be an object, not 5'],
     [[{ rest: 1 }], `the collector has no option rest; ${OF_COLLECTOR}`],
@@ -217,6 +230,8 @@ const IN_TRANSACTION: Partial<Record<keyof Transaction, readonly Case[]>> = {
 
 /** These return no promise, so a wrong argument makes the call itself throw. */
 const IN_THIS_TURN = new Set([
+  'changes',
+  'watch',
   'startWorker',
   'startCollector',
   'set',

@@ -12,7 +12,19 @@ export {
   TIMESTAMP_MAX,
   type Timestamp,
 } from './bigtable/index.ts';
-export type { Change, ChangeEvent, ChangesOptions, Resolved } from './changes/index.ts';
+export {
+  type Change,
+  type ChangeEvent,
+  changeJson,
+  type ChangesOptions,
+  changesResponse,
+  debeziumEnvelope,
+  type JsonValue,
+  type Resolved,
+  sendChanges,
+  type WatchedValue,
+  type WatchOptions,
+} from './changes/index.ts';
 export { openDatabase, type Percolator, type PercolatorOptions } from './database.ts';
 export type { Liveness } from './lock-service/index.ts';
 export type { Observer, Worker, WorkerOptions } from './observer/index.ts';

@@ -40,7 +40,14 @@ import {
   type Timestamp,
 } from './bigtable/index.ts';
 import { settingsOf as checkBatching } from './bigtable/batching/scheduler.ts';
-import { type ChangeEvent, changes, type ChangesOptions } from './changes/index.ts';
+import {
+  type ChangeEvent,
+  changes,
+  type ChangesOptions,
+  watch,
+  type WatchedValue,
+  type WatchOptions,
+} from './changes/index.ts';
 import {
   type CollectionReport,
   collectGarbage,
@@ -80,6 +87,7 @@ import {
 import type { Reading, Telemetry } from './telemetry/index.ts';
 import {
   begin,
+  type CellAddress,
   checkBackoff,
   type Context,
   type Counters,
@@ -221,6 +229,8 @@ export interface Percolator extends AsyncDisposable {
    *   `from` were collected, or the table was created again; TABLE_NOT_FOUND, LOCKED
    */
   changes(table: string, options?: ChangesOptions): AsyncGenerator<ChangeEvent, void, undefined>;
+  /** The value of a cell, and then each value that is committed to it (changes/watch.ts). */
+  watch(cell: CellAddress, options?: WatchOptions): AsyncGenerator<WatchedValue, void, undefined>;
   /**
    * How a transaction that ended with COMMIT_UNKNOWN ended after all. An error says nothing about
    * that: the transaction must not be run again because of it, even if `isRetryable` is true.
@@ -396,8 +406,8 @@ class Database implements Percolator {
     this.#host = parts.host;
     this.batchingCounters = parts.batchingCounters;
     // One watch for all collectors: what it has seen of leases counts for each of them.
-    const watch = new LeaseWatch(context.store, context.clock);
-    this.#collection = { context, watch, listTables: (needs) => parts.tables.list(needs) };
+    const leaseWatch = new LeaseWatch(context.store, context.clock);
+    this.#collection = { context, watch: leaseWatch, listTables: (needs) => parts.tables.list(needs) };
     this.store = context.store;
     this.counters = context.counters;
     this.#endReadings = context.telemetry?.watch(() => readingsOf(context));
@@ -438,6 +448,10 @@ class Database implements Percolator {
 
   changes(table: string, options?: ChangesOptions): AsyncGenerator<ChangeEvent, void, undefined> {
     return changes(this.#context, table, options);
+  }
+
+  watch(cell: CellAddress, options?: WatchOptions): AsyncGenerator<WatchedValue, void, undefined> {
+    return watch(this.#context, cell, options);
   }
 
   async outcomeOf(transaction: TransactionName): Promise<'committed' | 'rolled back'> {

@@ -56,7 +56,19 @@ export type {
   CollectorOptions,
   HeldBack,
 } from './garbage-collection/index.ts';
-export type { Change, ChangeEvent, ChangesOptions, Resolved } from './changes/index.ts';
+export {
+  type Change,
+  type ChangeEvent,
+  changeJson,
+  type ChangesOptions,
+  changesResponse,
+  debeziumEnvelope,
+  type JsonValue,
+  type Resolved,
+  sendChanges,
+  type WatchedValue,
+  type WatchOptions,
+} from './changes/index.ts';
 export { connectLockService, type LockServiceClient } from './lock-service/client.ts';
 export { localProcesses } from './lock-service/local-processes.ts';
 export type { RangeLocks } from './lock-service/index.ts';

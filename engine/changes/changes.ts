@@ -117,7 +117,7 @@ const FROM: OptionRule = {
   accepts: (value) => typeof value === 'string' || WHOLE.accepts(value),
 };
 
-const CHANGES_RULES: OptionRules<ChangesOptions> = {
+export const CHANGES_RULES: OptionRules<ChangesOptions> = {
   from: FROM,
   to: WHOLE,
   follow: FLAG,

@@ -1,4 +1,4 @@
-/** The front door of the changes of a table: `changes.ts`, and what is made of them. */
+/** The front door of the changes of a table: changes.ts, and what is made of them. */
 export {
   type Change,
   type ChangeEvent,
@@ -6,3 +6,6 @@ export {
   type ChangesOptions,
   type Resolved,
 } from './changes.ts';
+export { changeJson, debeziumEnvelope, jsonValue, type JsonValue } from './json.ts';
+export { changesResponse, sendChanges } from './server-sent-events.ts';
+export { watch, type WatchedValue, type WatchOptions } from './watch.ts';

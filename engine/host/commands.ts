@@ -14,6 +14,7 @@ import {
   getCell,
   listTables,
   parkedCells,
+  printChanges,
   say,
   scanTable,
 } from './data.ts';
@@ -205,6 +206,30 @@ export const COMMANDS: readonly Command[] = [
         limit: given.number('limit') ?? 100,
         json: given.has('json'),
       }),
+  },
+  {
+    name: 'changes',
+    does: 'Prints the committed changes of a table as JSON lines, in the order of their commits, each once.',
+    words: ['TABLE'],
+    options: {
+      from: {
+        placeholder: 'cursor',
+        description: 'go on after this cursor of a line, or after this timestamp (default now)',
+      },
+      follow: { description: 'wait for more, until it is interrupted' },
+      debezium: { description: 'each change as an envelope of Debezium, without its schema' },
+    },
+    isConfigured: true,
+    more: 'A line of the kind resolved says that all changes up to its timestamp have been printed, and that no other one will come below it.',
+    run: async (given) => {
+      const from = given.text('from');
+      return printChanges(configurationOf(given), {
+        table: given.words[0] ?? '',
+        from: from !== undefined && /^\d+$/.test(from) ? Number(from) : from,
+        follow: given.has('follow'),
+        debezium: given.has('debezium'),
+      });
+    },
   },
   {
     name: 'parked',

@@ -1,14 +1,24 @@
 /**
- * `percolator tables`, `get`, `scan` and `parked`: what is in a database, for its operator.
+ * `percolator tables`, `get`, `scan`, `changes` and `parked`: what is in a database, for its
+ * operator.
  *
  * They are transactions like those of any other process, of the present or of a timestamp. Only
  * `tables create` makes a store where there is none: elsewhere a slip in the name of a folder would
  * make an empty database, and show that.
  */
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import process from 'node:process';
-import { compareTexts, type Warning } from '../base/index.ts';
+import { compareTexts, systemClock, type Warning } from '../base/index.ts';
 import { rowBatches, type Timestamp } from '../bigtable/index.ts';
+import {
+  type ChangeEvent,
+  changeJson,
+  type ChangesOptions,
+  debeziumEnvelope,
+  jsonValue,
+  type JsonValue,
+} from '../changes/index.ts';
 import type { Percolator } from '../database.ts';
 import type { ParkedCell } from '../observer/index.ts';
 import { allDefinitions } from '../tables/index.ts';
@@ -189,24 +199,50 @@ function linesOf(
   values: ReadonlyMap<string, Uint8Array>,
   asJson: boolean,
 ): readonly string[] {
-  const shown = [...values].map(([column, value]) => [column, shownValue(value)] as const);
+  const shown = [...values].map(([column, value]) => [column, jsonValue(value)] as const);
   if (asJson) return [JSON.stringify({ row, values: Object.fromEntries(shown) })];
   return shown.map(([column, value]) => [row, column, value].map(fieldOf).join('\t'));
 }
 
-/** Its text, or its bytes in base64 if it is none. */
-function shownValue(value: Uint8Array): string | { readonly base64: string } {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(value);
-  } catch {
-    return { base64: Buffer.from(value).toString('base64') };
-  }
-}
-
 /** On one line, between tabs. */
-function fieldOf(field: string | { readonly base64: string }): string {
+function fieldOf(field: JsonValue): string {
   if (typeof field !== 'string') return `base64:${field.base64}`;
   return /\p{Cc}/u.test(field) ? JSON.stringify(field) : field;
+}
+
+/* Changes. */
+
+export interface ChangesWanted extends ChangesOptions {
+  readonly table: string;
+  /** Whether each change is an envelope as Debezium has it, instead of a line of our own. */
+  readonly debezium: boolean;
+}
+
+/** Until it is interrupted, with `follow`; otherwise until all changes of now were printed. */
+export async function printChanges(
+  configuration: Configuration,
+  { table, debezium, ...options }: ChangesWanted,
+): Promise<number> {
+  const interrupted = new AbortController();
+  const stop = (): void => interrupted.abort('interrupted');
+  process.once('SIGINT', stop).once('SIGTERM', stop);
+  const { signal } = interrupted;
+  return withDatabase(configuration, async (percolator) => {
+    const lineOf = (event: ChangeEvent): object =>
+      debezium && event.kind === 'change'
+        ? debeziumEnvelope(event, { name: 'percolator', nowMs: systemClock.wallMs() })
+        : changeJson(event);
+    for await (const event of percolator.changes(table, { ...options, before: debezium, signal })) {
+      await sayInTime(JSON.stringify(lineOf(event)));
+    }
+    return 0;
+  });
+}
+
+/** Waits while standard output takes nothing: a reader that is slow must not fill the memory. */
+async function sayInTime(line: string): Promise<void> {
+  if (process.stdout.write(`${line}\n`)) return;
+  await once(process.stdout, 'drain');
 }
 
 /* Parked cells. */

@@ -19,6 +19,7 @@ export { type Incarnation, isTableNotFound, type TableCatalog } from './bound-ta
 export {
   acknowledgedBy,
   acknowledgmentColumn,
+  CELL,
   type CellAddress,
   type CellKind,
   cellName,

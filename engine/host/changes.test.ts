@@ -1,0 +1,70 @@
+/** `percolator changes`: lines that go on from a cursor, also while another process writes. */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import process from 'node:process';
+import { createInterface } from 'node:readline';
+import { test } from 'node:test';
+import { openPercolator } from '../percolator.ts';
+import { cell, put, temporaryFolder } from '../testing/index.ts';
+import { MAIN } from './program.fixture.ts';
+
+interface Line {
+  readonly kind?: string;
+  readonly row?: string;
+  readonly value?: unknown;
+  readonly cursor: string;
+  readonly op?: string;
+}
+
+async function linesOf(folder: string, ...words: readonly string[]): Promise<readonly Line[]> {
+  const { lines, exited } = start(folder, words);
+  const all = (await Array.fromAsync(lines)).map((line) => JSON.parse(line) as Line);
+  assert.deepEqual(await exited, [0, null]);
+  return all;
+}
+
+function start(folder: string, words: readonly string[]) {
+  const all = [MAIN, 'changes', ...words, '--store', path.join(folder, 'data')];
+  const child = spawn(process.execPath, all, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
+  return { child, lines: createInterface(child.stdout), exited: once(child, 'exit') };
+}
+
+test('percolator changes prints lines, goes on from a cursor, and follows until it is interrupted', async () => {
+  const folder = temporaryFolder();
+  await using percolator = await openPercolator({ folder: path.join(folder, 'data') });
+  await percolator.createTable('t');
+  const write = (values: Parameters<typeof put>[1]): Promise<void> =>
+    percolator.transact(async (transaction) => put(transaction, values));
+  await write({ x: 'one', y: 'two' });
+  await percolator.transact(async (transaction) =>
+    transaction.set(cell('x'), new Uint8Array([255])),
+  );
+  const all = await linesOf(folder, 't', '--from', '0');
+  assert.deepEqual(
+    all.map(({ kind, row, value }) => [kind, row, value]),
+    [
+      ['change', 'x', 'one'],
+      ['change', 'y', 'two'],
+      ['change', 'x', { base64: '/w==' }],
+      ['resolved', undefined, undefined],
+    ],
+  );
+  const [first] = all;
+  assert.ok(first !== undefined);
+  const envelopes = await linesOf(folder, 't', '--from', first.cursor, '--debezium');
+  assert.deepEqual(
+    envelopes.map(({ op, kind }) => op ?? kind),
+    ['c', 'u', 'resolved'],
+  );
+  const { child, lines, exited } = start(folder, ['t', '--follow']);
+  const reader = lines[Symbol.asyncIterator]();
+  await reader.next(); // It has begun.
+  await write({ z: 'three' });
+  let line = JSON.parse((await reader.next()).value as string) as Line;
+  while (line.kind !== 'change') line = JSON.parse((await reader.next()).value as string) as Line;
+  assert.deepEqual([line.row, line.value], ['z', 'three']);
+  child.kill('SIGINT');
+  assert.deepEqual(await exited, [0, null]);
+});

@@ -407,7 +407,11 @@ class Database implements Percolator {
     this.batchingCounters = parts.batchingCounters;
     // One watch for all collectors: what it has seen of leases counts for each of them.
     const leaseWatch = new LeaseWatch(context.store, context.clock);
-    this.#collection = { context, watch: leaseWatch, listTables: (needs) => parts.tables.list(needs) };
+    this.#collection = {
+      context,
+      watch: leaseWatch,
+      listTables: (needs) => parts.tables.list(needs),
+    };
     this.store = context.store;
     this.counters = context.counters;
     this.#endReadings = context.telemetry?.watch(() => readingsOf(context));

@@ -9,7 +9,7 @@
  * changes go on there, and none is sent twice. If the changes since then have been collected, the
  * answer is 410, after which a browser gives up: the page reads what is there, and connects anew.
  *
- * For whatever takes a `Request` and gives a `Response`; `sendChanges` for the servers of node:http.
+ * For whatever takes a `Request` and gives a `Response`; `sendChanges` is for servers of node:http.
  * Whether the caller may read the table is for the program to decide, before it calls this.
  */
 import { PercolatorError } from '../base/index.ts';

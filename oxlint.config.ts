@@ -24,6 +24,7 @@ const layers: Record<string, readonly string[]> = {
   audit: ['base', 'bigtable', 'oracle', 'transaction'],
   changes: ['base', 'bigtable', 'oracle', 'leases', 'transaction'],
   tables: ['base', 'bigtable', 'oracle', 'transaction'],
+  typed: ['base', 'transaction', 'observer', 'tables'],
   host: [
     'base',
     'bigtable',
@@ -38,6 +39,7 @@ const layers: Record<string, readonly string[]> = {
     'audit',
     'changes',
     'tables',
+    'typed',
     'root',
   ],
   testing: [
@@ -53,6 +55,7 @@ const layers: Record<string, readonly string[]> = {
     'audit',
     'changes',
     'tables',
+    'typed',
     'root',
   ],
 };
@@ -102,6 +105,7 @@ const core = new Set([
   'audit',
   'changes',
   'tables',
+  'typed',
 ]);
 
 function forbid(files: string[], group: string[], message: string): OxlintOverride {

@@ -35,6 +35,7 @@ export {
   type TimestampOracle,
 } from './oracle/index.ts';
 export type { TableDefinition } from './tables/index.ts';
+export * from './typed/index.ts';
 export { createTelemetry, type Telemetry, type TelemetryOptions } from './telemetry/index.ts';
 export type { CellAddress, Snapshot, Transaction } from './transaction/index.ts';
 export { createMemoryBigtable } from './testing/memory-bigtable.ts';

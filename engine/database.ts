@@ -84,6 +84,7 @@ import {
   type TableDefinition,
   TableAdministration,
 } from './tables/index.ts';
+import { type AnyColumns, type Columns, Table } from './typed/index.ts';
 import type { Reading, Telemetry } from './telemetry/index.ts';
 import {
   begin,
@@ -207,6 +208,12 @@ export interface Percolator extends AsyncDisposable {
    * @throws TABLE_NOT_FOUND
    */
   storedName(table: string): Promise<string>;
+  /**
+   * A handle of the table: rows as objects, with a codec or a validator for each column
+   * (typed/table.ts). Without `columns` any column, of bytes. Nothing is asked of the storage.
+   */
+  table(table: string): Table;
+  table<const C extends Columns>(table: string, columns: C): Table<C>;
   /** Runs `body` as a transaction until it commits; it may run several times (see transact.ts). */
   transact<T>(
     body: (transaction: Transaction) => Promise<T>,
@@ -431,6 +438,11 @@ class Database implements Percolator {
     await this.#check();
     await this.#catalog.look([table]); // What this process knows may be out of date.
     return (await findIncarnation(this.#catalog, table)).stored;
+  }
+
+  table<const C extends Columns = AnyColumns>(table: string, columns?: C): Table<C> {
+    checkCanBeStored(table);
+    return new Table(this, table, columns);
   }
 
   transact<T>(

@@ -104,6 +104,7 @@ export { type BulkCell, type BulkLoader, type BulkRow, openBulkLoader } from './
 export { fsck, type FsckOptions } from './fsck.ts';
 export { openPercolator, type Percolator, type PercolatorOptions } from './percolator.ts';
 export type { TableDefinition } from './tables/index.ts';
+export * from './typed/index.ts';
 export { createTelemetry, type Telemetry, type TelemetryOptions } from './telemetry/index.ts';
 export type {
   CellAddress,

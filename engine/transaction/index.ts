@@ -78,7 +78,7 @@ export {
 } from './notifications.ts';
 export { isOwnerDead, isWithoutPrimary, type Resolution, resolveLock } from './resolve-lock.ts';
 export type { ScannedRow } from './scan.ts';
-export type { Reader, RowColumns, Snapshot } from './reader.ts';
+export { getRow, type Reader, type RowColumns, type Snapshot } from './reader.ts';
 export type { ScanRange } from './scan-range.ts';
 export { refuseBelowHorizon } from './snapshot-read.ts';
 export { begin, outcomeOf, snapshotAt, transact, type TransactOptions } from './transact.ts';

@@ -14,6 +14,7 @@ import {
   seedOption,
   type Sizes,
   textList,
+  warmUpOption,
 } from '#harness';
 import { UsageError } from '#results';
 import { findingsOf } from './findings.ts';
@@ -26,6 +27,7 @@ const SIZES: Sizes<Size> = {
   smoke: {
     repository: 500,
     documents: 200,
+    warmUp: 1,
     crawlSeconds: 2,
     rateSeconds: 1,
     cells: 200,
@@ -35,6 +37,7 @@ const SIZES: Sizes<Size> = {
   quick: {
     repository: 20_000,
     documents: 10_000,
+    warmUp: 6,
     crawlSeconds: 6,
     rateSeconds: 4,
     cells: 5_000,
@@ -44,6 +47,7 @@ const SIZES: Sizes<Size> = {
   standard: {
     repository: 50_000,
     documents: 50_000,
+    warmUp: 20,
     crawlSeconds: 10,
     rateSeconds: 8,
     cells: 20_000,
@@ -53,6 +57,7 @@ const SIZES: Sizes<Size> = {
   full: {
     repository: 250_000,
     documents: 200_000,
+    warmUp: 60,
     crawlSeconds: 30,
     rateSeconds: 60,
     cells: 20_000,
@@ -61,7 +66,7 @@ const SIZES: Sizes<Size> = {
   },
 };
 /** A guess for the plan: to start a system, to load it, and to check it. */
-const START_SECONDS = 6;
+const START_SECONDS = 8;
 
 await runExperiment(
   {
@@ -86,7 +91,8 @@ await runExperiment(
         min: 100,
         max: 1_000_000,
       }),
-      crawlSeconds: secondsOption('the loop of new documents at most, and of its warm-up', 1),
+      warmUp: warmUpOption('each system at most, in the same loop'),
+      crawlSeconds: secondsOption('the loop of new documents at most', 1),
       concurrency: integer({
         description: 'documents in flight in the loop',
         default: 64,
@@ -128,7 +134,7 @@ await runExperiment(
       limitations: [
         'One machine, and for each system one client process: what a system costs, not how it grows.',
         'TiKV\u2019s client runs on the store of its own tests, without a network: neither the cost of TiKV nor its replicas are in its numbers.',
-        'Only Percolator has observers. In the other programs a durable mark stands for the notification, and a worker of the same process hears of it at once.',
+        'Only Percolator and Fluo have observers. In the other programs a durable mark stands for the notification, and a worker of the same process hears of it at once.',
         'A server that several systems share runs from its first use to the end of the run, and is idle while the others are measured.',
       ],
     }),
@@ -147,9 +153,9 @@ await runExperiment(
   },
 );
 
-function secondsOfTurn({ crawlSeconds, rateSeconds, seconds }: Size): number {
+function secondsOfTurn({ warmUp, crawlSeconds, rateSeconds, seconds }: Size): number {
   const cells = 1.5 * seconds * CALLERS.length * OPERATIONS.length;
-  return START_SECONDS + 2 * crawlSeconds + rateSeconds + cells;
+  return START_SECONDS + warmUp + crawlSeconds + rateSeconds + cells;
 }
 
 function systemsOption(): Option<readonly SystemName[]> {

@@ -26,7 +26,8 @@ export interface PeersPlan {
   readonly repository: number;
   /** The most documents of the warm-up, and again of the measured loop. */
   readonly documents: number;
-  /** The longest time of each of the two loops. */
+  /** The longest time of each of the two. */
+  readonly warmUp: number;
   readonly crawlSeconds: number;
   readonly concurrency: number;
   /** Arrivals per second. */
@@ -125,11 +126,11 @@ async function measureSystem(
 ): Promise<Measurement> {
   await using program = new PeerProgram(await command(place));
   const ask = (request: string): Promise<Timed> => program.ask(request, signal);
-  const loop = `crawl ${plan.documents} ${plan.concurrency} ${plan.crawlSeconds}`;
+  const loop = `crawl ${plan.documents} ${plan.concurrency}`;
   await ask('load');
-  const warmUp = await ask(loop);
+  const warmUp = await ask(`${loop} ${plan.warmUp}`);
   const arrived = await ask(`arrive ${plan.rate * plan.rateSeconds} ${plan.rate}`);
-  const crawl = await ask(loop);
+  const crawl = await ask(`${loop} ${plan.crawlSeconds}`);
   const written = path.join(place.folder, 'written.tsv');
   await ask(`partition ${written}`);
   const crawled = warmUp.done + arrived.done + crawl.done;

@@ -15,7 +15,7 @@
  * way: of the process and its descendants, and of the servers that it uses.
  */
 import { execa } from 'execa';
-import { cpuSecondsOf } from '../harness/processes/processor-time.ts';
+import { cpuSecondsOf, familyCpuUs } from '../harness/processes/processor-time.ts';
 
 export interface Command {
   /** The program and its arguments. */
@@ -64,7 +64,7 @@ export class PeerProgram implements AsyncDisposable {
     signal.throwIfAborted();
     const late = AbortSignal.timeout(ANSWER_MS_MAX);
     const over = AbortSignal.any([signal, late]);
-    const end = (): void => void this.#child.kill('SIGKILL');
+    const end = (): void => this.#kill();
     over.addEventListener('abort', end, { once: true });
     try {
       const before = cpuSecondsOf(this.#pids);
@@ -81,8 +81,17 @@ export class PeerProgram implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#child.kill('SIGKILL'); // What it holds is temporary.
+    this.#kill(); // What it holds is temporary.
     await this.#child;
+  }
+
+  /** Kills the program, and the servers that it has started. */
+  #kill(): void {
+    const { pid } = this.#child;
+    for (const one of pid === undefined ? [] : familyCpuUs(pid).keys()) {
+      if (one !== pid) killIfThere(one);
+    }
+    this.#child.kill('SIGKILL');
   }
 
   async #listen(): Promise<void> {
@@ -103,6 +112,14 @@ export class PeerProgram implements AsyncDisposable {
 
 function started({ words: [program = '', ...words], environment = {} }: Command) {
   return execa(program, words, { buffer: false, reject: false, stdin: 'pipe', env: environment });
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended meanwhile.
+  }
 }
 
 type Child = ReturnType<typeof started>;

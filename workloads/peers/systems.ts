@@ -45,6 +45,7 @@ export const SYSTEMS = [
   'percolator-fsync',
   'percolator-hbase',
   'omid-hbase',
+  'fluo',
 ] as const;
 export type SystemName = (typeof SYSTEMS)[number];
 
@@ -99,6 +100,23 @@ const KNOWN: Readonly<Record<SystemName, Known>> = {
       };
     },
   },
+  fluo: {
+    durability:
+      'every commit is in the logs of Accumulo’s tablet servers, here on the local disk: it survives kill -9 of the client; a power failure was not looked at',
+    hasCells: true,
+    prepare: async (tell) => {
+      const classPath = await buildJava(FLUO, tell);
+      return async ({ folder, files, process: { concurrency } }) => {
+        const java = [javaOf(process.env), '-Xmx1g', '-cp', classPath, FLUO.main];
+        const data = [files.documents, files.clusters, files.keys, path.join(folder, 'fluo')];
+        return {
+          words: [...java, ...data, String(concurrency)],
+          environment: { JAVA_TOOL_OPTIONS: JAVA_FOR_ACCUMULO },
+          serverPids: [],
+        };
+      };
+    },
+  },
   'client-go-memory': clientGo(NOTHING_SURVIVES, () => []),
   'client-go-page-cache': clientGo(durabilityOf({ kind: 'embedded', fsync: false }), (folder) => [
     path.join(folder, 'store'),
@@ -146,6 +164,37 @@ const OMID: JavaProgram = {
     megabytes: 60,
   },
 };
+
+/** Those that run on Java 17, which Fluo and Accumulo were not made for. */
+const FLUO_VERSION = '1.2.0';
+const ACCUMULO_VERSION = '1.10.4';
+const FLUO: JavaProgram = {
+  name: 'fluo',
+  main: 'Fluo',
+  needs: {
+    name: `fluo-${FLUO_VERSION}`,
+    coordinates: [
+      `org.apache.fluo:fluo-mini:${FLUO_VERSION}`,
+      `org.apache.accumulo:accumulo-minicluster:${ACCUMULO_VERSION}`,
+      `org.apache.accumulo:accumulo-core:${ACCUMULO_VERSION}`,
+      `org.apache.accumulo:accumulo-fate:${ACCUMULO_VERSION}`,
+      'org.apache.thrift:libthrift:0.12.0',
+      'org.apache.zookeeper:zookeeper:3.5.10', // 3.4 does not parse the addresses of Java 17.
+      'org.apache.hadoop:hadoop-client:2.10.2',
+    ],
+    without: ['org.slf4j:slf4j-log4j12'],
+    megabytes: 60,
+  },
+};
+/** For all processes of the mini cluster, which has options of an older Java. */
+const JAVA_FOR_ACCUMULO = [
+  '-XX:+IgnoreUnrecognizedVMOptions',
+  '-Dzookeeper.4lw.commands.whitelist=*',
+  '-Dzookeeper.admin.enableServer=false',
+  ...['lang', 'lang.reflect', 'nio', 'util', 'util.concurrent', 'net', 'io'].map(
+    (name) => `--add-opens=java.base/java.${name}=ALL-UNNAMED`,
+  ),
+].join(' ');
 
 async function needHBase(): Promise<void> {
   const why = await whyNoHBase(process.env);

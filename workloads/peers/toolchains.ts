@@ -47,7 +47,7 @@ export async function buildRust(name: string, tell: Tell): Promise<string> {
   return path.join(folder, 'release', name);
 }
 
-/** A program in Java: its folder, its main class, and what Maven brings for it. */
+/** A program in Java: its name, its main class, and what Maven brings for it. */
 export interface JavaProgram {
   readonly name: string;
   readonly main: string;
@@ -60,7 +60,7 @@ export async function buildJava(program: JavaProgram, tell: Tell): Promise<strin
   const [folder, brought] = [await folderOf(name), await classPathOf(needs, process.env, tell)];
   const javac = javaOf(process.env).replace(/java$/, 'javac');
   const options = ['-nowarn', '-proc:none', '-sourcepath', '.', '-d', folder, '-cp', brought];
-  await build(name, { words: [javac, ...options, `${main}.java`], tell });
+  await build(name, { words: [javac, ...options, `${main}.java`], sources: 'java', tell });
   return [folder, brought].join(path.delimiter);
 }
 
@@ -71,6 +71,8 @@ async function folderOf(name: string): Promise<string> {
 }
 
 interface Build {
+  /** The folder of the sources. Default: that of the name. */
+  readonly sources?: string;
   readonly words: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
   readonly tell: Tell;
@@ -79,11 +81,11 @@ interface Build {
 /** Runs the command in the folder of the program's sources. */
 async function build(
   name: string,
-  { words: [tool = '', ...words], environment: env = {}, tell }: Build,
+  { sources = name, words: [tool = '', ...words], environment: env = {}, tell }: Build,
 ): Promise<void> {
   tell(`Building ${name} with ${tool}; the first time fetches what it needs.`);
   const { failed, code, stderr, timedOut } = await execa(tool, words, {
-    cwd: path.join(import.meta.dirname, name),
+    cwd: path.join(import.meta.dirname, sources),
     env,
     reject: false,
     stdin: 'ignore',

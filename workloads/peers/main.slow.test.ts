@@ -4,12 +4,16 @@
  * of its start.
  */
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { cacheFolder } from '#engine';
 import { temporaryFolder } from '#engine/testing';
-import { interruptOnceMeasured, runScript } from '../harness/testing/run-script.ts';
+import {
+  interruptOnceMeasured,
+  interruptScript,
+  runScript,
+} from '../harness/testing/run-script.ts';
 
 const BENCH = new URL('main.ts', import.meta.url);
 const SMOKE = ['--profile', 'smoke'];
@@ -53,6 +57,18 @@ test('an interrupt keeps what was measured', async () => {
   assert.equal(state, 'interrupted');
   assert.equal(findings?.tables[0]?.rows.length, 1);
   assert.ok(!readdirSync(ended.out).includes('work'));
+});
+
+test('an interrupt ends a build', async (t) => {
+  const folder = temporaryFolder();
+  writeFileSync(path.join(folder, 'go'), '#!/bin/sh\nexec sleep 600\n', { mode: 0o755 });
+  const { PATH = '' } = process.env;
+  process.env['PATH'] = [folder, PATH].join(path.delimiter);
+  t.after(() => void (process.env['PATH'] = PATH));
+  const beganMs = performance.now();
+  const ended = await interruptScript(BENCH, only('client-go-memory'), 'Building client-go');
+  assert.equal(ended.exitCode, 130, ended.stderr);
+  assert.ok(performance.now() - beganMs < 60_000);
 });
 
 for (const [name, system] of [

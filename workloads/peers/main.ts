@@ -140,9 +140,12 @@ await runExperiment(
     }),
   },
   async ({ systems: names, ...plan }, measuring) => {
-    const { progress } = measuring;
+    const { progress, signal } = measuring;
     progress.phase('finding the systems', names.length, 'systems');
-    const systems = await findSystems(names, (line) => progress.note(line));
+    const systems = await findSystems(names, {
+      tell: (line) => progress.note(line),
+      signal,
+    });
     for (const sentence of systems.missing) process.stderr.write(`${sentence}.\n`);
     if (systems.found.length === 0) {
       throw new UsageError(`--systems: ${systems.missing.join('; ')}.`);

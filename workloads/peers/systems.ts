@@ -8,7 +8,7 @@ import type { ProvidedStore } from '../harness/stores.ts';
 import type { DocumentFiles } from './documents.ts';
 import type { ProcessOptions } from './percolator-process.ts';
 import type { Command } from './program.ts';
-import { buildGo, buildJava, buildRust, type JavaProgram, type Tell } from './toolchains.ts';
+import { type Building, buildGo, buildJava, buildRust, type JavaProgram } from './toolchains.ts';
 
 /** What a program needs to begin. */
 export interface Place {
@@ -33,7 +33,7 @@ interface Known extends Omit<System, 'name' | 'command'> {
    * Resolves with the command, once it is built.
    * @throws Error the end of a sentence: why the system is not here
    */
-  readonly prepare: (tell: Tell) => Promise<System['command']>;
+  readonly prepare: (building: Building) => Promise<System['command']>;
 }
 
 export const SYSTEMS = [
@@ -59,8 +59,8 @@ const KNOWN: Readonly<Record<SystemName, Known>> = {
   'differential-dataflow': {
     durability: `no transactions and no contents; ${NOTHING_SURVIVES}`,
     hasCells: false,
-    prepare: async (tell) => {
-      const program = await buildRust('differential-dataflow', tell);
+    prepare: async (building) => {
+      const program = await buildRust('differential-dataflow', building);
       return async ({ files }) => ({
         words: [program, files.documents, files.clusters],
         serverPids: [],
@@ -88,9 +88,9 @@ const KNOWN: Readonly<Record<SystemName, Known>> = {
   'omid-hbase': {
     durability: ON_HBASE,
     hasCells: true,
-    prepare: async (tell) => {
+    prepare: async (building) => {
       await needHBase();
-      const classPath = await buildJava(OMID, tell);
+      const classPath = await buildJava(OMID, building);
       return async ({ files, hbase }) => {
         const { hbase: { logs } = { logs: '' }, serverPids } = await hbase();
         const configuration = path.join(path.dirname(logs), 'configuration');
@@ -104,8 +104,8 @@ const KNOWN: Readonly<Record<SystemName, Known>> = {
     durability:
       'every commit is in the logs of Accumulo’s tablet servers, here on the local disk: it survives kill -9 of the client; a power failure was not looked at',
     hasCells: true,
-    prepare: async (tell) => {
-      const classPath = await buildJava(FLUO, tell);
+    prepare: async (building) => {
+      const classPath = await buildJava(FLUO, building);
       return async ({ folder, files, process: { concurrency } }) => {
         const java = [javaOf(process.env), '-Xmx1g', '-cp', classPath, FLUO.main];
         const data = [files.documents, files.clusters, files.keys, path.join(folder, 'fluo')];
@@ -141,8 +141,8 @@ function clientGo(durability: string, store: (folder: string) => readonly string
   return {
     durability,
     hasCells: true,
-    prepare: async (tell) => {
-      const program = await buildGo('client-go', tell);
+    prepare: async (building) => {
+      const program = await buildGo('client-go', building);
       return async ({ folder, files }) => ({
         words: [program, files.documents, files.clusters, files.keys, ...store(folder)],
         serverPids: [],
@@ -208,14 +208,18 @@ export interface FoundSystems {
 }
 
 /** Builds what has to be built, one after the other. */
-export async function findSystems(names: readonly SystemName[], tell: Tell): Promise<FoundSystems> {
+export async function findSystems(
+  names: readonly SystemName[],
+  building: Building,
+): Promise<FoundSystems> {
   const found: System[] = [];
   const missing = new Map<string, SystemName[]>();
   for (const name of names) {
     const { prepare, ...system } = KNOWN[name];
     try {
-      found.push({ name, ...system, command: await prepare(tell) });
+      found.push({ name, ...system, command: await prepare(building) });
     } catch (error) {
+      building.signal.throwIfAborted();
       const why = error instanceof Error ? error.message : String(error);
       missing.set(why, [...(missing.get(why) ?? []), name]);
     }

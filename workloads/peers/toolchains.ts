@@ -11,8 +11,12 @@ import { type Artifacts, cacheFolder, classPathOf, javaOf } from '#engine';
 const MINUTES_MAX = 20;
 const REASON_LENGTH_MAX = 200;
 
-/** Tells the user what takes long. */
-export type Tell = (line: string) => void;
+export interface Building {
+  /** Tells the user what takes long. */
+  readonly tell: (line: string) => void;
+  /** Ends a build. */
+  readonly signal: AbortSignal;
+}
 
 /** The programs that this run has asked for, by name. */
 const built = new Map<string, Promise<string>>();
@@ -21,13 +25,13 @@ const built = new Map<string, Promise<string>>();
  * Resolves with the program; a second call builds nothing.
  * @throws Error the end of a sentence: why the program cannot be built here
  */
-export function buildGo(name: string, tell: Tell): Promise<string> {
-  const program = built.get(name) ?? goProgram(name, tell);
+export function buildGo(name: string, building: Building): Promise<string> {
+  const program = built.get(name) ?? goProgram(name, building);
   built.set(name, program);
   return program;
 }
 
-async function goProgram(name: string, tell: Tell): Promise<string> {
+async function goProgram(name: string, building: Building): Promise<string> {
   const folder = await folderOf(name);
   const program = path.join(folder, name);
   const environment = {
@@ -35,15 +39,15 @@ async function goProgram(name: string, tell: Tell): Promise<string> {
     GOMODCACHE: path.join(folder, 'modules'),
     GOFLAGS: '-modcacherw', // So that the folder can be removed.
   };
-  await build(name, { words: ['go', 'build', '-o', program, '.'], environment, tell });
+  await build(name, { words: ['go', 'build', '-o', program, '.'], environment, building });
   return program;
 }
 
 /** @throws as `buildGo` */
-export async function buildRust(name: string, tell: Tell): Promise<string> {
+export async function buildRust(name: string, building: Building): Promise<string> {
   const folder = await folderOf(name);
   const words = ['cargo', 'build', '--release', '--quiet', '--target-dir', folder];
-  await build(name, { words, tell });
+  await build(name, { words, building });
   return path.join(folder, 'release', name);
 }
 
@@ -55,12 +59,15 @@ export interface JavaProgram {
 }
 
 /** Resolves with its classes and all that they need. @throws as `buildGo` */
-export async function buildJava(program: JavaProgram, tell: Tell): Promise<string> {
+export async function buildJava(program: JavaProgram, building: Building): Promise<string> {
   const { name, main, needs } = program;
-  const [folder, brought] = [await folderOf(name), await classPathOf(needs, process.env, tell)];
+  const [folder, brought] = [
+    await folderOf(name),
+    await classPathOf(needs, process.env, building.tell),
+  ];
   const javac = javaOf(process.env).replace(/java$/, 'javac');
   const options = ['-nowarn', '-proc:none', '-sourcepath', '.', '-d', folder, '-cp', brought];
-  await build(name, { words: [javac, ...options, `${main}.java`], sources: 'java', tell });
+  await build(name, { words: [javac, ...options, `${main}.java`], sources: 'java', building });
   return [folder, brought].join(path.delimiter);
 }
 
@@ -75,14 +82,15 @@ interface Build {
   readonly sources?: string;
   readonly words: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
-  readonly tell: Tell;
+  readonly building: Building;
 }
 
 /** Runs the command in the folder of the program's sources. */
 async function build(
   name: string,
-  { sources = name, words: [tool = '', ...words], environment: env = {}, tell }: Build,
+  { sources = name, words: [tool = '', ...words], environment: env = {}, building }: Build,
 ): Promise<void> {
+  const { tell, signal } = building;
   tell(`Building ${name} with ${tool}; the first time fetches what it needs.`);
   const { failed, code, stderr, timedOut } = await execa(tool, words, {
     cwd: path.join(import.meta.dirname, sources),
@@ -90,7 +98,9 @@ async function build(
     reject: false,
     stdin: 'ignore',
     timeout: MINUTES_MAX * 60_000,
+    cancelSignal: signal,
   });
+  signal.throwIfAborted();
   if (!failed) return;
   if (code === 'ENOENT') throw new Error(`there is no ${tool} on PATH`);
   if (timedOut) throw new Error(`${tool} has not ended in ${MINUTES_MAX} minutes`);

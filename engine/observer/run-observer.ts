@@ -140,7 +140,7 @@ async function runObserver(
   for (let attempt = 1; ; attempt++) {
     const kind = `observer ${observer.name}`;
     const trace = traceOf(context, kind, { cell, observer });
-    const transaction = await begin(context, { kind }, { trace });
+    const transaction = await begin(context, { kind }, { trace, isRetry: attempt > 1 });
     const { startTimestamp } = transaction;
     try {
       return await runOnce(context, transaction, { cell, observer, doubtful });

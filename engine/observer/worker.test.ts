@@ -121,6 +121,28 @@ test('P42: a change committed during a run, after its start, is seen by another 
   assert.deepEqual(saw, ['first', 'second']);
 });
 
+test('P22: a run that runs again locks its primary first', async () => {
+  const database = await openObserved();
+  const [a, b] = [clientOf(database, 'A'), clientOf(database, 'B')];
+  const timestamp = await a.write({ 'x:seen': '1' });
+  const rows: string[][] = [];
+  b.store.beforeCall = (call) => {
+    if (call.kind === 'mutation' && call.anyOf !== undefined) rows.at(-1)?.push(call.row);
+  };
+  const observer: Observer = {
+    ...counting(),
+    run: async (transaction) => {
+      rows.push([]);
+      put(transaction, { 'x:done': '1', 'y:done': '1' });
+      if (rows.length <= 2) await a.write({ 'x:done': 'first' });
+    },
+  };
+  await runObservers(b.context, { ...cell('x:seen'), weak: false, timestamp }, [observer]);
+  const [first, second] = rows;
+  assert.deepEqual(first, ['x', 'y'], 'all at once');
+  assert.deepEqual(second, ['x'], 'nothing else was locked in vain');
+});
+
 test('P41: a run clears what its snapshot has seen, and no more', async () => {
   // If all were cleared, or up to the commit timestamp, the second notification would be lost.
   const database = await openObserved();

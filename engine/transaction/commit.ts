@@ -39,10 +39,10 @@
  * before its primary (P2, primary not found). Two kinds of transactions lock their primary's row
  * first:
  *
- * - one that has lost a conflict before, or was rolled back. Among transactions that fight over a
- *   primary, the losers then have no other locks to roll back (P22, waiting with locks); and where
- *   the primary's server is slow, no process meets a lock for which nothing beats yet (P25, late
- *   heartbeats).
+ * - one that runs again, whatever it has failed of. Among transactions that fight over a primary,
+ *   the losers then have no other locks to roll back (P22, waiting with locks); where the primary's
+ *   server is slow, no process meets a lock for which nothing beats yet (P25, late heartbeats); and
+ *   where it takes nothing, no other row is locked in vain.
  * - one whose primary has so long an address that the storage may refuse it. Where the storage
  *   takes no lock, it takes no rollback record either: nothing could ever resolve the other locks.
  */
@@ -83,11 +83,8 @@ export interface CommitRequest extends HeldSnapshot {
    * Why the transaction was run, for its notifications; undefined if it is no run of an observer.
    */
   readonly cause?: Cause | undefined;
-  /**
-   * Whether the attempt before has lost a conflict, or was rolled back: then the primary's row is
-   * locked first.
-   */
-  readonly hasLost: boolean;
+  /** Whether an attempt before has failed, of whatever: then the primary's row is locked first. */
+  readonly isRetry: boolean;
   /** What is measured of the transaction; undefined if nothing is. */
   readonly trace?: TransactionTrace | undefined;
 }
@@ -173,14 +170,14 @@ interface Ready extends CommitPlan, Prewritten {
  */
 async function prewrite(
   context: Context,
-  { tables, rows: written, hasLost }: CommitRequest,
+  { tables, rows: written, isRetry }: CommitRequest,
   plan: CommitPlan,
 ): Promise<Ready> {
   const { startTimestamp, rows, strong, weak, cause, trace } = plan;
   let sent: readonly RowWrites[] = [];
   let conflicts: readonly Conflict[] = [];
   try {
-    const inTwo = hasLost || isLong(plan.primary);
+    const inTwo = isRetry || isLong(plan.primary);
     for (const next of inTwo ? [rows.slice(0, 1), rows.slice(1)] : [rows]) {
       if (next.length === 0) continue;
       sent = rows.slice(0, sent.length + next.length);

@@ -418,7 +418,8 @@ async function rollBackCell(
  * The mutations are blind: no other process can have committed the transaction, and a rollback
  * record on a cell that was never locked keeps a late prewrite away. The primary's row comes first:
  * once it has its rollback records, as any other process would leave them (P8, rollback without
- * trace), the transaction is rolled back for all, even if we die before the other rows are.
+ * trace), the transaction is rolled back for all, even if we die before the other rows are. The
+ * others follow also where the primary's row takes no mutation: all were locked in one trip.
  * @param rows the primary's row first
  */
 export async function rollBackOwn(
@@ -427,8 +428,11 @@ export async function rollBackOwn(
   startTimestamp: Timestamp,
 ): Promise<void> {
   if (primaryRow === undefined) return;
-  await unlessDropped(context.store.mutateRows([rollBackRow(primaryRow, startTimestamp)]));
-  await rollBackSecondaries(context, others, startTimestamp);
+  try {
+    await unlessDropped(context.store.mutateRows([rollBackRow(primaryRow, startTimestamp)]));
+  } finally {
+    await rollBackSecondaries(context, others, startTimestamp);
+  }
 }
 
 /**

@@ -8,6 +8,7 @@ import { PercolatorError } from '../base/index.ts';
 import { decorate } from '../bigtable/index.ts';
 import {
   cell,
+  type MutationCall,
   type TestClient,
   openTestDatabase,
   put,
@@ -203,17 +204,43 @@ test('P25: answers that take five times the time to live do not stop the heartbe
   heartbeats.stop();
 });
 
+test('P25: a primary that is locked after a secondary that was met is as old as that one until it beats; not when it runs again', async () => {
+  const database = await openTestDatabase();
+  const a = database.client('A', { backoffMsMax: 64, inDoubtAttemptsMax: 1_000 });
+  const b = database.client('B', { lockWaitMsMax: 10 * TIME_TO_LIVE_MS });
+  let sentMs = 0;
+  const isLate = (): boolean => database.clock.monotonicMs() - sentMs < TIME_TO_LIVE_MS - 100;
+  // A beat that arrives would show that A is alive.
+  a.store.loseRequest((call) => call.row === 'p' && (isLate() || isBeat(call)));
+  let runs = 0;
+  const work = transact(a.context, async (transaction) => {
+    runs++;
+    sentMs = database.clock.monotonicMs();
+    put(transaction, { p: String(runs), x: String(runs) });
+  });
+  await database.clock.yield();
+  assert.deepEqual(await database.locks(), ['x:c']);
+  const reader = await b.begin();
+  database.oracle.beforeNext = () => database.clock.sleep(1_000); // Less than a beat takes.
+  assert.equal(await database.clock.runUntil(reader.get(cell('x'))), undefined);
+  database.oracle.beforeNext = undefined;
+  await database.clock.advance(2_000);
+  assert.equal(runs, 2);
+  assert.deepEqual(await database.locks(), [], 'none that could be met before its primary');
+  await database.clock.runUntil(work);
+  assert.equal(runs, 2);
+  assert.deepEqual(await database.clock.runUntil(b.read(['x', 'p'])), { x: '2', p: '2' });
+});
+
 for (const end of ['commit', 'rollback'] as const) {
   test(`P25: a heartbeat that arrives after the ${end} does not bring the lock back`, async () => {
     const database = await openTestDatabase();
     const [a, b] = [database.client('A'), database.client('B')];
     // Only heartbeats are duplicated: a copy of the commit would erase a lock that they bring back.
     let beats = 0;
-    a.store.duplicate(({ operation, mutations }) => {
-      if (operation !== 'checkAndMutateRow') return false;
-      const isBeat = mutations.every(({ kind }) => kind === 'set');
-      if (isBeat) beats++;
-      return isBeat;
+    a.store.duplicate((call) => {
+      if (isBeat(call)) beats++;
+      return isBeat(call);
     });
     const { commit, committing } = await stall(database, a, { p: '1', x: '1' });
     await database.clock.advance(2 * TIME_TO_LIVE_MS);
@@ -468,3 +495,8 @@ describe('P79: a transaction on a store that is gone', () => {
     throw new PercolatorError('WRITE_CONFLICT', 'another one was faster');
   }
 });
+
+/** Of all calls for one row alone, only a heartbeat erases nothing. */
+function isBeat({ operation, mutations }: MutationCall): boolean {
+  return operation === 'checkAndMutateRow' && mutations.every(({ kind }) => kind === 'set');
+}

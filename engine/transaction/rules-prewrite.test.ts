@@ -200,6 +200,26 @@ test('P7: a row whose prewrite was never answered is rolled back too', async () 
   assert.deepEqual(Object.keys(await database.stored('x')), ['rollback']);
 });
 
+for (const code of ['STORE_REFUSED', 'STORE_UNAVAILABLE'] as const) {
+  test(`P7: a primary's row that cannot be written (${code}) leaves no lock elsewhere`, async () => {
+    // All rows are locked in one trip: x and u/y are locked although the primary is not.
+    const database = await openTestDatabase();
+    const a = database.client('A');
+    let refused = 0;
+    a.store.beforeCall = (call) => {
+      if (call.kind !== 'mutation' || call.row !== 'p') return;
+      refused++;
+      throw new PercolatorError(code, 'this row takes nothing');
+    };
+    await assert.rejects(a.write({ p: '1', x: '1', 'u/y': '1' }), { code });
+    assert.equal(refused, 2, 'its prewrite, and its rollback');
+    assert.deepEqual([...(await database.locks('t')), ...(await database.locks('u'))], []);
+    for (const name of ['x', 'u/y']) {
+      assert.deepEqual(Object.keys(await database.stored(name)), ['rollback']);
+    }
+  });
+}
+
 test('a prewrite that is never answered says how many cells it asked for, and what the store said', async () => {
   const database = await openTestDatabase();
   const a = database.client('A', { inDoubtAttemptsMax: 1 });

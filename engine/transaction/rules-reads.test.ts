@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PercolatorError } from '../base/index.ts';
-import { cell, once, openTestDatabase, put } from '../testing/index.ts';
+import { cell, once, openTestDatabase, put, type TestDatabase } from '../testing/index.ts';
 import { backoffMs } from './context.ts';
 import { transact } from './index.ts';
 
@@ -172,25 +172,66 @@ test('P22: a writer in a conflict fails at once and waits for no other', async (
   assert.deepEqual(await b.read(['x', 'y']), { x: '1', y: undefined });
 });
 
+/** What a transaction of A may fail of between its prewrite and its commit point. */
+const FAILURES: Readonly<Record<string, (database: TestDatabase) => Promise<void>>> = {
+  ROLLED_BACK: async (database) => {
+    database.bury('A'); // Wrongly.
+    assert.deepEqual(await database.client('C').read(['p']), { p: undefined });
+  },
+  STALE_SNAPSHOT: async ({ oracle }) => {
+    oracle.horizon = (oracle.given.at(-1) ?? 0) + 1;
+  },
+  STORE_UNAVAILABLE: async () => {
+    throw new PercolatorError('STORE_UNAVAILABLE', 'no timestamps for now');
+  },
+};
+
 test('P22: a transaction that has lost a conflict locks its primary first when it runs again', async () => {
   const database = await openTestDatabase();
-  const [a, b] = [database.client('A'), database.client('B')];
-  const rowsOf: string[][] = [];
-  const work = transact(a.context, async (transaction) => {
-    const seen = a.store.mutationCount;
-    put(transaction, { p: '1', x: '1', y: '1' });
-    if (rowsOf.length < 2) await b.write({ p: '2' });
-    rowsOf.push([]);
-    a.store.beforeCall = (call) => {
-      const isPrewrite = call.kind === 'mutation' && call.anyOf !== undefined;
-      if (isPrewrite && call.number > seen) rowsOf.at(-1)?.push(call.row);
-    };
-  });
-  await database.clock.runUntil(work);
-  const [first, second] = rowsOf;
+  const [first, second] = await rowsOfTwoRuns(database, () =>
+    database.client('B').write({ p: '2' }),
+  );
   assert.deepEqual(first, ['p', 'x', 'y'], 'all at once');
   assert.deepEqual(second, ['p'], 'nothing else was locked in vain');
 });
+
+for (const [code, fail] of Object.entries(FAILURES)) {
+  test(`P22: a transaction that has failed with ${code} locks its primary first when it runs again`, async () => {
+    const database = await openTestDatabase();
+    const [first, second] = await rowsOfTwoRuns(database, async () => {
+      database.oracle.beforeNext = async () => {
+        database.oracle.beforeNext = undefined;
+        await fail(database);
+      };
+    });
+    assert.deepEqual(first?.slice(0, 3), ['p', 'x', 'y'], 'all at once');
+    assert.deepEqual(second, ['p'], 'nothing else was locked in vain');
+  });
+}
+
+/**
+ * The rows to which A sends conditional mutations, in the two runs of a transaction of three rows:
+ * one that fails as `failFirst` arranges, and one that loses a conflict over its primary.
+ */
+async function rowsOfTwoRuns(
+  database: TestDatabase,
+  failFirst: () => Promise<unknown>,
+): Promise<readonly (readonly string[])[]> {
+  const [a, b] = [database.client('A'), database.client('B')];
+  const rows: string[][] = [];
+  a.store.beforeCall = (call) => {
+    if (call.kind === 'mutation' && call.anyOf !== undefined) rows.at(-1)?.push(call.row);
+  };
+  const work = transact(a.context, async (transaction) => {
+    rows.push([]);
+    put(transaction, { p: '1', x: '1', y: '1' });
+    if (rows.length === 1) await failFirst();
+    if (rows.length === 2) await b.write({ p: '2' });
+  });
+  await database.clock.runUntil(work);
+  assert.deepEqual(await b.read(['p', 'x', 'y']), { p: '1', x: '1', y: '1' });
+  return rows;
+}
 
 test('P23: backoff grows, is capped, and differs between losers', async () => {
   const database = await openTestDatabase();

@@ -74,15 +74,15 @@ export interface TransactOptions extends TransactionOptions {
 interface Attempt {
   /** Of a run of an observer: what is measured of it. */
   readonly trace?: TransactionTrace | undefined;
-  /** Whether the attempt before has lost a conflict, or was rolled back. */
-  readonly hasLost?: boolean | undefined;
+  /** Whether an attempt before has failed, of whatever. */
+  readonly isRetry?: boolean | undefined;
 }
 
 /** A transaction at a fresh start timestamp. */
 export async function begin(
   context: Context,
   options: TransactionOptions = {},
-  { trace: given, hasLost }: Attempt = {},
+  { trace: given, isRetry }: Attempt = {},
 ): Promise<Transaction> {
   checkOptions('begin', options, RULES);
   const { kind } = options;
@@ -91,7 +91,7 @@ export async function begin(
     const held = await during(trace?.step('begin'), holdNow(context));
     context.counters.begun++;
     trace?.hasBegun(held.startTimestamp);
-    return new Transaction(context, held, { readOnly: false, kind, hasLost, trace });
+    return new Transaction(context, held, { readOnly: false, kind, isRetry, trace });
   } catch (error) {
     trace?.failed(error);
     throw error;
@@ -162,13 +162,12 @@ export async function transact<T>(
   const { kind = body.name, attemptsMax = context.options.attemptsMax } = options;
   using patience = new Patience(context.clock, options);
   let unansweredSinceMs: number | undefined;
-  let hasLost = false;
   for (let attempt = 1; ; attempt++) {
     let transaction: Transaction | undefined;
     try {
       // `begin` may fail, too: the oracle may be unreachable for a moment.
       patience.check();
-      transaction = await begun(patience, begin(context, { kind }, { hasLost }));
+      transaction = await begun(patience, begin(context, { kind }, { isRetry: attempt > 1 }));
       patience.check();
       const result = await patience.wait(body(transaction));
       patience.check();
@@ -176,7 +175,6 @@ export async function transact<T>(
       return result;
     } catch (error) {
       transaction?.discard();
-      hasLost = hasCode(error, 'WRITE_CONFLICT') || hasCode(error, 'ROLLED_BACK');
       if (!isRetryable(error) || attempt >= attemptsMax) throw error;
       const nowMs = context.clock.monotonicMs();
       // A conflict is an answer; without one, a count alone would be 100 deadlines (P79).

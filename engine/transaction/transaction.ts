@@ -46,8 +46,8 @@ export interface TransactionOptions {
 
 interface OpenTransactionOptions extends TransactionOptions {
   readonly readOnly: boolean;
-  /** Whether the attempt before has lost a conflict, or was rolled back. Default: no. */
-  readonly hasLost?: boolean | undefined;
+  /** Whether an attempt before has failed, of whatever. Default: no. */
+  readonly isRetry?: boolean | undefined;
   /** What is measured of it; undefined if nothing is. */
   readonly trace?: TransactionTrace | undefined;
 }
@@ -62,7 +62,7 @@ export class Transaction implements Snapshot {
   readonly #weak: CellAddress[] = [];
   readonly #reads: Reads;
   readonly #readOnly: boolean;
-  readonly #hasLost: boolean;
+  readonly #isRetry: boolean;
   readonly #trace: TransactionTrace | undefined;
   #cause: Cause | undefined;
   /** Moves forward only; once it is not `open`, nothing is possible. */
@@ -72,14 +72,14 @@ export class Transaction implements Snapshot {
   constructor(
     context: Context,
     held: HeldSnapshot,
-    { readOnly, kind = '', hasLost = false, trace }: OpenTransactionOptions,
+    { readOnly, kind = '', isRetry = false, trace }: OpenTransactionOptions,
   ) {
     this.#context = context;
     this.#held = held;
     this.#reads = new Reads(context, held, kind);
     this.startTimestamp = held.startTimestamp;
     this.#readOnly = readOnly;
-    this.#hasLost = hasLost;
+    this.#isRetry = isRetry;
     this.#trace = trace;
   }
 
@@ -231,7 +231,7 @@ export class Transaction implements Snapshot {
         rows: this.#writes.byRow(),
         weak: this.#weak,
         cause: this.#cause,
-        hasLost: this.#hasLost,
+        isRetry: this.#isRetry,
         trace: this.#trace,
       });
     }

@@ -368,8 +368,8 @@ export const COMMITTING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/transaction.ts',
-        '      return commit(this.#context, {\n        ...this.#held,\n        rows: this.#writes.byRow(),\n        weak: this.#weak,\n        cause: this.#cause,\n        hasLost: this.#hasLost,\n        trace: this.#trace,\n      });\n',
-        "      const request = { ...this.#held, rows: this.#writes.byRow(), weak: this.#weak, cause: this.#cause, hasLost: true };\n      try {\n        return await commit(this.#context, request);\n      } catch (error) {\n        if (!(error instanceof PercolatorError) || error.code !== 'WRITE_CONFLICT') throw error;\n        return commit(this.#context, { ...request, startTimestamp: await this.#context.oracle.next() });\n      }\n",
+        '      return commit(this.#context, {\n        ...this.#held,\n        rows: this.#writes.byRow(),\n        weak: this.#weak,\n        cause: this.#cause,\n        isRetry: this.#isRetry,\n        trace: this.#trace,\n      });\n',
+        "      const request = { ...this.#held, rows: this.#writes.byRow(), weak: this.#weak, cause: this.#cause, isRetry: true };\n      try {\n        return await commit(this.#context, request);\n      } catch (error) {\n        if (!(error instanceof PercolatorError) || error.code !== 'WRITE_CONFLICT') throw error;\n        return commit(this.#context, { ...request, startTimestamp: await this.#context.oracle.next() });\n      }\n",
       ),
     ],
   },

@@ -199,7 +199,7 @@ export const NOTIFYING: readonly Mutant[] = [
     changes: [
       change(
         'observer/run-observer.ts',
-        '    const transaction = await begin(context, { kind }, { trace });\n',
+        '    const transaction = await begin(context, { kind }, { trace, isRetry: attempt > 1 });\n',
         '    const transaction = POOL.get(context) ?? (await begin(context));\n    POOL.set(context, await begin(context));\n',
       ),
       change(

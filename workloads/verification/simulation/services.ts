@@ -11,7 +11,7 @@
  * range, and answers clients that still ask it. Either may die and come back. In some runs the
  * oracle with the lease hands out timestamps from memory.
  *
- * In some runs there is a second database in the network (P73): its oracle never fails, and its
+ * In some runs there is a second database in the network (P73): its oracle never dies, and its
  * timestamps are far below or above. A client meets it if its configuration is wrong, or if that
  * oracle listens, for a while, at an address of this database's.
  */
@@ -33,6 +33,7 @@ import {
 import { answersFrom, type OracleAnswers } from '../../../engine/oracle/server.ts';
 import { createMemoryBigtable } from '../../../engine/testing/index.ts';
 import { hbaseOf } from './hbase/database-run.ts';
+import type { MessageFault } from './knobs.ts';
 import { clockOf, type Machine, untilOpen } from './machine.ts';
 import { send } from './network.ts';
 import { TABLES } from './plan.ts';
@@ -75,6 +76,12 @@ const SWAPPED = 0.15;
 const MIXED = 0.4;
 /** How far above the first timestamp of the run those of the second database may be. */
 const FAR_ABOVE = 1_000_000;
+
+/**
+ * What the second database's oracle is spared: nothing would start it again, and a client that
+ * knows only its address would never hear that the address is wrong.
+ */
+const DEATHS: ReadonlySet<MessageFault> = new Set(['crashBefore', 'crashAfter']);
 
 /** Where a client sends its requests: to this database's oracles, or to the second one's. */
 type Address = 'the oracle' | 'the other oracle';
@@ -273,6 +280,7 @@ export class OracleService {
       arrive: () => client.deliver(hear),
       gaveUp: () => new PercolatorError('STORE_UNAVAILABLE', 'no process waits for it'),
       describe: () => `answers ${client.name}`,
+      immuneTo: oracle === this.#foreign ? DEATHS : undefined,
     });
     reply.catch(() => {});
   }

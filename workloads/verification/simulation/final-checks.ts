@@ -70,14 +70,16 @@ export class FinalChecks {
   }
 
   /**
-   * Two rivals write the same two cells in opposite order, in step with each other: if both try
-   * again at once, they conflict again, forever (P23).
+   * Three rivals write the same two cells in step with one another, one of them in the opposite
+   * order. The first wins. The two others run again and lock their primaries first, which differ: if
+   * both try again at once, they conflict again, forever (P23).
    */
   async contend(): Promise<void> {
     this.#world.isInStep = true;
     const operations = RIVAL_CELLS.map((cell): PlannedOperation => ({ do: 'set', cell }));
     try {
-      await Promise.all([this.#transact(operations), this.#transact(operations.toReversed())]);
+      const rivals = [operations, operations, operations.toReversed()];
+      await Promise.all(rivals.map((rival) => this.#transact(rival)));
     } catch (error) {
       if (!isRetryable(error)) throw error;
       this.#world.umpire.find('progress: rivals starve', String(error));

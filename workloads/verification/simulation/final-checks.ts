@@ -71,8 +71,8 @@ export class FinalChecks {
 
   /**
    * Three rivals write the same two cells in step with one another, one of them in the opposite
-   * order. The first wins. The two others run again and lock their primaries first, which differ: if
-   * both try again at once, they conflict again, forever (P23).
+   * order. The first wins. The two others run again and lock their primaries first, which differ:
+   * if both try again at once, they conflict again, forever (P23).
    */
   async contend(): Promise<void> {
     this.#world.isInStep = true;

@@ -28,7 +28,8 @@ const AN_OBSERVER =
   'an observer must be an object with the texts name, table and column, and a function run, not ';
 const A_TABLE =
   ' cannot be the name of a table: it must have 1 to 37 characters (letters, digits, - _ .) and not begin with - or .';
-const OF_COLLECTOR = 'it has messageLifetimeMs, rowsPerStep, pauseMs, restMs, onWarning, signal';
+const OF_COLLECTOR =
+  'it has messageLifetimeMs, rowsPerStep, pauseMs, restMs, historyMs, onWarning, signal';
 
 /** The arguments of a call, and the sentence that refuses them. */
 type Case = readonly [given: readonly unknown[], message: string | RegExp];

@@ -18,9 +18,9 @@ import {
   systemClock,
   type TransactionName,
   takeAll,
+  Warnings,
 } from './base/index.ts';
 import {
-  check,
   checkOptions,
   CLOCK,
   FLAG,
@@ -29,8 +29,8 @@ import {
   type OptionRules,
   NAME,
   objectWith,
+  POSITIVE,
   TEXT,
-  WHOLE,
 } from './base/options.ts';
 import {
   batchBigtable,
@@ -57,7 +57,7 @@ import {
   type CollectorServices,
 } from './garbage-collection/index.ts';
 import type { Liveness, LocalLiveness, RangeLocks } from './lock-service/index.ts';
-import { LeaseWatch } from './leases/index.ts';
+import { LeaseWatch, noteTimes, timestampOf } from './leases/index.ts';
 import {
   checkObservers,
   listParked,
@@ -119,6 +119,12 @@ export interface PercolatorOptions extends OptionsGiven {
    * network. The oracle does its own batching.
    */
   readonly batching?: Omit<BatchingOptions, 'isUrgent'> | 'off' | undefined;
+  /**
+   * Milliseconds between notes of which timestamp it is (leases/times.ts): they let any process
+   * open a snapshot of a time. Default: this process notes none. Too small: a write each time. Too
+   * large: a snapshot of a time is one of that much earlier.
+   */
+  readonly timesEveryMs?: number | undefined;
   /** Defaults: the oracle kept in the store; this machine's clock, randomness and processes. */
   readonly oracle?: TimestampOracle | undefined;
   readonly clock?: Clock | undefined;
@@ -137,6 +143,7 @@ const RULES: OptionRules<PercolatorOptions> = {
     expected: 'off or an object',
     accepts: (value) => value === 'off' || isObject(value),
   },
+  timesEveryMs: POSITIVE,
   oracle: objectWith('a timestamp oracle', { next: FUNCTION }),
   clock: CLOCK,
   random: objectWith('a source of random numbers', { fraction: FUNCTION }),
@@ -222,12 +229,15 @@ export interface Percolator extends AsyncDisposable {
   /** A transaction that the caller commits, and retries. */
   begin(options?: TransactionOptions): Promise<Transaction>;
   /**
-   * A read-only view at `timestamp`, or of the present. Close it, best with `await using`: until
+   * A read-only view at a timestamp, at a time, or of the present. A view at a time sees nothing
+   * that began to commit later, and may be earlier by the interval at which times were noted
+   * (`timesEveryMs`). Close it, best with `await using`: until
    * then it keeps what it sees from being collected, for at most `snapshotLifetimeMsMax`.
    * @throws INVALID_ARGUMENT for a timestamp in the future: what it sees would still change
-   * @throws STALE_SNAPSHOT for a timestamp below the horizon: what it saw may have been collected
+   * @throws STALE_SNAPSHOT for a timestamp below the horizon: what it saw may have been collected;
+   *   or for a time by which none was noted
    */
-  snapshot(timestamp?: Timestamp, options?: TransactionOptions): Promise<Snapshot>;
+  snapshot(at?: Timestamp | Date, options?: TransactionOptions): Promise<Snapshot>;
   /**
    * The committed changes of a table, in the order of their commit timestamps, each once; between
    * them, events that say up to which timestamp all have been reported (changes/changes.ts).
@@ -352,6 +362,11 @@ async function openOn(
     telemetry,
   };
   const context = createContext(services, options);
+  if (options.timesEveryMs !== undefined) {
+    const warnings = new Warnings(undefined);
+    const noting = { store: context.store, clock, oracle, warnings };
+    void noteTimes(noting, options.timesEveryMs, context.closing.signal);
+  }
   const tables = new TableAdministration(context, store, catalog);
   const ownsStore = options.store === undefined;
   const { counters: batchingCounters } = batched;
@@ -456,9 +471,9 @@ class Database implements Percolator {
     return begin(this.#context, options);
   }
 
-  async snapshot(timestamp?: Timestamp, options?: TransactionOptions): Promise<Snapshot> {
+  async snapshot(at?: Timestamp | Date, options?: TransactionOptions): Promise<Snapshot> {
     this.#context.closing.refuseNew();
-    if (timestamp !== undefined) await this.#checkPast(timestamp);
+    const timestamp = at === undefined ? undefined : await timestampOf(this.#context, at);
     return snapshotAt(this.#context, timestamp, options);
   }
 
@@ -511,14 +526,6 @@ class Database implements Percolator {
   async #check(): Promise<void> {
     this.#context.closing.refuseNew();
     await this.#identity.check();
-  }
-
-  async #checkPast(timestamp: Timestamp): Promise<void> {
-    check('the timestamp of a snapshot', timestamp, WHOLE);
-    const now = await this.#context.oracle.next();
-    if (timestamp <= now) return;
-    const message = `the timestamp of a snapshot must not be in the future: at most ${now}, not ${timestamp}`;
-    throw new PercolatorError('INVALID_ARGUMENT', message);
   }
 
   close(): Promise<void> {

@@ -75,7 +75,9 @@ export type { RangeLocks } from './lock-service/index.ts';
 export { serveLocks } from './lock-service/server.ts';
 export type {
   CommittedRun,
+  ObservedChange,
   DirtyCell,
+  KnownValue,
   Observer,
   ObserverFailure,
   ParkedCell,

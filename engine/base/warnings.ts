@@ -35,6 +35,8 @@ export type WarningKind =
   | 'insecure'
   /** A callback of the user threw. The event that it was told of is not affected. */
   | 'callback'
+  /** The process cannot note which timestamp it is. It tries again. */
+  | 'times'
   /** A step of the collector fails. The collector tries it again after a pause. */
   | 'step'
   /**

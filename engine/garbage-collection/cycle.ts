@@ -44,7 +44,7 @@ import {
   type Row,
   type Timestamp,
 } from '../bigtable/index.ts';
-import { type LeaseWatch, processOf } from '../leases/index.ts';
+import { type LeaseWatch, noteAt, processOf } from '../leases/index.ts';
 import {
   type CellAddress,
   columnOf,
@@ -191,13 +191,22 @@ export class GarbageCollector {
     const { oracle, leases, clock } = this.#context;
     const began = this.#began ?? (await oracle.next());
     await leases.renew(); // Otherwise this process's own earlier bound would hold the horizon back.
-    const moved = await moveHorizon(oracle, this.#services.watch, began);
+    const kept = await this.#historyFrom();
+    const moved = await moveHorizon(oracle, this.#services.watch, { began, kept });
     const { heldBackBy: lease } = moved;
     this.#lease = lease && { process: processOf(lease.token), timestamp: lease.bound };
     this.#deletionHorizon = Math.max(moved.deletionHorizon, done);
     if (moved.deletionHorizon <= done) return this.#endCycle();
     this.#waiting = { deletionHorizon: moved.deletionHorizon, sinceMs: clock.monotonicMs() };
     return 'more';
+  }
+
+  /** The timestamp from which on history is kept; undefined if none is. */
+  async #historyFrom(): Promise<Timestamp | undefined> {
+    const { historyMs } = this.#settings;
+    if (historyMs === 0) return undefined;
+    const { store, clock } = this.#context;
+    return (await noteAt(store, clock.wallMs() - historyMs))?.timestamp ?? 0;
   }
 
   async #wait(

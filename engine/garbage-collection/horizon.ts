@@ -36,13 +36,16 @@ export interface MovedHorizon {
   readonly heldBackBy: Lease | undefined;
 }
 
-/** @param began a timestamp: what was committed before it is to be collected */
+/**
+ * @param began a timestamp: what was committed before it is to be collected
+ * @param kept a timestamp: what snapshots from it on see is to be kept, for its history
+ */
 export async function moveHorizon(
   oracle: TimestampOracle,
   watch: LeaseWatch,
-  began: Timestamp,
+  { began, kept = Infinity }: { readonly began: Timestamp; readonly kept?: Timestamp | undefined },
 ): Promise<MovedHorizon> {
-  const now = await oracle.next();
+  const now = Math.min(await oracle.next(), kept);
   const before = await watch.liveLeases();
   const horizon = await oracle.raiseHorizon(smallestBound(before, now));
   const after = await watch.liveLeases();

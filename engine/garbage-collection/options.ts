@@ -11,6 +11,7 @@ import {
   type OptionRules,
   POSITIVE,
   SIGNAL,
+  WHOLE,
 } from '../base/options.ts';
 import type { Manifest } from '../bigtable/index.ts';
 
@@ -41,6 +42,12 @@ interface CollectorPace {
    * with nothing to collect. Too large: garbage stays that much longer.
    */
   readonly restMs: number;
+  /**
+   * Milliseconds of history to keep: what snapshots of that long ago see. Default 0. It needs a
+   * process that notes times (`timesEveryMs`): before the first note of that time, nothing is
+   * collected. Too large: all versions of that time stay.
+   */
+  readonly historyMs: number;
 }
 
 export interface CollectorOptions extends Given<CollectorPace> {
@@ -74,6 +81,7 @@ const PACE: OptionDefaults<CollectorPace> = {
   rowsPerStep: option(COUNT, 256),
   pauseMs: option(POSITIVE, 1),
   restMs: option(POSITIVE, 1_000),
+  historyMs: option(WHOLE, 0),
 };
 
 const RULES: OptionRules<CollectorOptions> = { ...PACE, onWarning: FUNCTION, signal: SIGNAL };

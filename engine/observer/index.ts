@@ -1,5 +1,5 @@
 /** The front door of observers. */
-export type { DirtyCell, Observer } from './observer.ts';
+export type { ObservedChange, DirtyCell, KnownValue, Observer } from './observer.ts';
 export { listParked, type ParkedCell, replayParked } from './failures.ts';
 export type { CommittedRun } from './run-observer.ts';
 export type { WorkerCounters } from './runs.ts';

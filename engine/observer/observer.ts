@@ -31,6 +31,21 @@ export interface DirtyCell {
   readonly column: string;
 }
 
+/** A value that is known; there may be none. */
+export interface KnownValue {
+  readonly value: Uint8Array | undefined;
+}
+
+/** What a run may ask of the change that it is for. */
+export interface ObservedChange {
+  /**
+   * The value that the observer's last committed run for the cell saw, or none before its first
+   * run; undefined if it is not known any more, because garbage collection has passed it. Several
+   * changes since are one change.
+   */
+  before(): Promise<KnownValue | undefined>;
+}
+
 export interface Observer {
   /** Names the acknowledgment column: changing it makes every notified cell new to the observer. */
   readonly name: string;
@@ -41,5 +56,5 @@ export interface Observer {
    */
   readonly column: string;
   /** Reacts to a change of the cell. What it writes commits together with the acknowledgment. */
-  run(transaction: Transaction, cell: DirtyCell): Promise<void>;
+  run(transaction: Transaction, cell: DirtyCell, change: ObservedChange): Promise<void>;
 }

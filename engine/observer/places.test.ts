@@ -147,10 +147,10 @@ function startWorker(
     const observer = 'run' in one ? one : observing(...one);
     return {
       ...observer,
-      run: async (transaction, cell) => {
+      run: async (transaction, cell, change) => {
         const name = `${cell.table}/${cell.row}:${cell.column}`;
         begun.push(name);
-        await observer.run(transaction, cell);
+        await observer.run(transaction, cell, change);
         saw.push(name);
       },
     };

@@ -17,7 +17,7 @@
  * the cell is clean. Clearing before 3 would lose the change if the process died in between.
  */
 import type { SpanContext } from '@opentelemetry/api';
-import { BoundedMap, hasCode, isRetryable, PercolatorError } from '../base/index.ts';
+import { BoundedMap, copyOf, hasCode, isRetryable, PercolatorError } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import type { TransactionTrace } from '../telemetry/index.ts';
 import {
@@ -27,6 +27,8 @@ import {
   type Cause,
   causeAfter,
   type Context,
+  DATA,
+  decodeWriteRecord,
   NOTIFY,
   notifyTable,
   placeOf,
@@ -35,7 +37,7 @@ import {
   WRITE,
   type WriteRecord,
 } from '../transaction/index.ts';
-import type { DirtyCell, Observer } from './observer.ts';
+import type { DirtyCell, KnownValue, ObservedChange, Observer } from './observer.ts';
 
 /**
  * How often a run is tried in all, with backoff after each conflict,
@@ -180,7 +182,9 @@ async function runOnce(
     transaction.acknowledge(observer.name, cell);
   }
   transaction.causedBy(causeAfter(cell.cause, cell));
-  await observer.run(transaction, { table: cell.table, row: cell.row, column: cell.column });
+  const { table, row, column } = cell;
+  const change = changeOf(context, transaction, { cell, observer: observer.name });
+  await observer.run(transaction, { table, row, column }, change);
   return { startTimestamp, commitTimestamp: await transaction.commit() };
 }
 
@@ -260,4 +264,70 @@ export class DoubtfulRuns {
 
 function keyOf({ table, row, column }: DirtyCell, { name }: Observer): string {
   return JSON.stringify([table, row, column, name]);
+}
+
+/*
+ * The value before the change: what an observer's last committed run for a cell saw there.
+ *
+ *     last run at S0 ── changes ── this run at S          before = the newest version at or below S0
+ *
+ * An observer that keeps a total or an index takes from it what the old value had added. It needs
+ * no copy of its own: the old version is still there, unless garbage collection has passed both.
+ * It costs a read or two, so it is read only if it is asked for.
+ *
+ * When is a version at S0 lost? Of the records at or below the horizon H, a collector leaves the
+ * newest. So if it finds none at or below S0:
+ *
+ *     H is at or below S0                  nothing was collected that S0 saw: there was no value
+ *     no record between S0 and H           the newest at or below H is that at S0: there was none
+ *     a record between S0 and H            there may have been a value, and it is gone: unknown
+ *
+ * And if it finds one, it is the newest at or below S0: a collector erases older records first, or
+ * together. H is read after the records: it is persisted before anything is erased. Locks do not
+ * matter. The last run has resolved those that could have committed at or below S0, and what was
+ * locked later commits above it.
+ */
+
+/** The change that a run of this observer is for. */
+function changeOf(
+  context: Context,
+  transaction: Transaction,
+  { cell, observer }: { readonly cell: DirtyCell; readonly observer: string },
+): ObservedChange {
+  return { before: () => valueBefore(context, transaction, { cell, observer }) };
+}
+
+async function valueBefore(
+  context: Context,
+  transaction: Transaction,
+  { cell, observer }: { readonly cell: DirtyCell; readonly observer: string },
+): Promise<KnownValue | undefined> {
+  const { table, row } = cell;
+  const column = acknowledgmentColumn(observer, cell.column);
+  const [lastRun] = await transaction.readVersions([{ table, row, column }]);
+  if (lastRun === undefined) return { value: undefined };
+  const { startTimestamp: to } = lastRun.record;
+  const place = placeOf(WRITE, cell.column);
+  const { storeByUserName: store, oracle } = context;
+  const seen = await store.readRow(table, row, [{ ...place, to, versions: 1 }]);
+  const record = seen?.cells[0];
+  if (record !== undefined) {
+    const { dataTimestamp } = decodeWriteRecord(record);
+    return dataTimestamp === 0 ? { value: undefined } : readValue(context, cell, dataTimestamp);
+  }
+  const horizon = await oracle.readHorizon();
+  const between = { ...place, from: to + 1, to: horizon, versions: 1 };
+  const isPassed = horizon > to && (await store.readRow(table, row, [between])) !== undefined;
+  return isPassed ? undefined : { value: undefined };
+}
+
+/** Undefined if it was collected after its record was read. */
+async function readValue(
+  { storeByUserName: store }: Context,
+  { table, row, column }: DirtyCell,
+  at: Timestamp,
+): Promise<KnownValue | undefined> {
+  const found = await store.readRow(table, row, [{ ...placeOf(DATA, column), from: at, to: at }]);
+  const data = found?.cells[0];
+  return data && { value: copyOf(data.value) };
 }

@@ -477,9 +477,9 @@ function startWorker(
     name: `of ${table}`,
     table,
     column: 'seen',
-    run: (transaction, dirty) => {
+    run: (transaction, dirty, change) => {
       saw.push(`${dirty.table}/${dirty.row}`);
-      return run(transaction, dirty);
+      return run(transaction, dirty, change);
     },
   }));
   const onWarning = (warning: Warning): void => void reported.push(tell(warning));

@@ -316,9 +316,9 @@ test('P45: a cell whose observer keeps failing rests, is parked and listed, and 
   let broken = true;
   const observer: Observer = {
     ...counting(),
-    run: async (transaction, dirty) => {
+    run: async (transaction, dirty, change) => {
       if (broken && dirty.row === 'bad') throw new Error('cannot digest this');
-      await counting().run(transaction, dirty);
+      await counting().run(transaction, dirty, change);
     },
   };
   const reported: string[] = [];
@@ -420,9 +420,9 @@ test('P45: a change during the run whose failure parks the cell is seen by anoth
   let runs = 0;
   const failing: Observer = {
     ...counting(),
-    run: async (transaction, dirty) => {
+    run: async (transaction, dirty, change) => {
       runs++;
-      if (runs > 1) return counting().run(transaction, dirty);
+      if (runs > 1) return counting().run(transaction, dirty, change);
       await b.write({ 'x:seen': '2' }); // Only the notification tells the worker of it.
       throw new Error('not today');
     },

@@ -111,12 +111,12 @@ export class HistoryRecorder {
   observer(process: string, observer: Observer): Observer {
     return {
       ...observer,
-      run: (transaction, cell) => {
+      run: (transaction, cell, change) => {
         const recording = this.#begin(process, transaction);
         if (this.#isSampled(cell)) {
           recording.run = { observer: observer.name, cell: historicCell(cell), weak: false };
         }
-        return observer.run(this.#recorded(transaction, recording), cell);
+        return observer.run(this.#recorded(transaction, recording), cell, change);
       },
     };
   }

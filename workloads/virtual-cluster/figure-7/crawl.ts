@@ -278,10 +278,10 @@ class VirtualCrawl {
     const { documentClusteredUs } = this.#plan.calibration.workload;
     return {
       ...observer,
-      run: async (transaction, cell) => {
+      run: async (transaction, cell, change) => {
         this.#runs.set(transaction.startTimestamp, this.#cluster.clock.monotonicMs());
         if (documentClusteredUs > 0) await this.#cluster.work(machine, documentClusteredUs);
-        return observer.run(transaction, cell);
+        return observer.run(transaction, cell, change);
       },
     };
   }

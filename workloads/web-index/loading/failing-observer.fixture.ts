@@ -6,8 +6,8 @@ import { renderer } from '../percolator/documents.ts';
 
 const run = renderer.run.bind(renderer);
 let failures = 0;
-renderer.run = async (transaction, cell) => {
+renderer.run = async (transaction, cell, change) => {
   if (cell.row.endsWith('/never')) throw new Error('it always fails');
   if (cell.row.endsWith('/late') && ++failures <= 3) throw new Error('it fails now');
-  await run(transaction, cell);
+  await run(transaction, cell, change);
 };

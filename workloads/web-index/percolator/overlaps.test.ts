@@ -20,6 +20,9 @@ const page = (name: string, html: string): Capture => pageCapture(at(name), html
 const linkTo = (name: string): string => `<a href="/${name}">to ${name}</a>`;
 const gone = (name: string): Capture => pageCapture(at(name), '', { status: 404 });
 
+/** The pipeline's observers ask for no value before. */
+const NO_CHANGE = { before: () => assert.fail('an observer asks for the value before') };
+
 class Script {
   readonly percolator: Percolator;
   readonly #serving = new MemoryServingIndex();
@@ -53,7 +56,11 @@ class Script {
   async begin(name: string, row: string): Promise<Transaction> {
     const observer = this.#observer(name);
     const transaction = await this.percolator.begin();
-    await observer.run(transaction, { table: observer.table, row, column: observer.column });
+    await observer.run(
+      transaction,
+      { table: observer.table, row, column: observer.column },
+      NO_CHANGE,
+    );
     return transaction;
   }
 
@@ -62,8 +69,8 @@ class Script {
     const observer = this.#observer(name);
     const decided = Promise.withResolvers<void>();
     const allowed = Promise.withResolvers<void>();
-    const run: Observer['run'] = async (transaction, cell) => {
-      await observer.run(transaction, cell);
+    const run: Observer['run'] = async (transaction, cell, change) => {
+      await observer.run(transaction, cell, change);
       decided.resolve();
       await allowed.promise;
     };

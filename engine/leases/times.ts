@@ -1,0 +1,129 @@
+/**
+ * Which timestamp it was at which time: notes for snapshots of a time, and for collectors that keep
+ * a time's worth of history.
+ *
+ *     percolator-times: times    times:timestamp @ milliseconds since 1970 = a timestamp
+ *
+ * Timestamps count transactions and know no time. So a process that is asked to takes a fresh
+ * timestamp now and then, reads the clock *after* it has come, and notes both. So a note says
+ * "handed out by then": whatever commits later than the note's time is above its timestamp. The
+ * newest note of a time or earlier gives a snapshot that sees nothing that began to commit after
+ * that time, and all that was committed when the note was taken: at most one interval earlier.
+ *
+ * It is as right as the clocks of the processes that note. Nothing of the protocol depends on it
+ * (P24, two machines' clocks): a snapshot is checked against the horizon like any other, and a
+ * collector that keeps history only stays below the horizon that it could have.
+ *
+ * Notes below the horizon are erased, but for the newest, by the process that noted it. A note that
+ * is lost, or hidden on a storage with tombstones because a clock was set back, makes the answer an
+ * earlier one.
+ */
+import {
+  bytesOf,
+  type Clock,
+  isFinal,
+  PercolatorError,
+  textOf,
+  type Warnings,
+} from '../base/index.ts';
+import { check, WHOLE } from '../base/options.ts';
+import type { Bigtable, Timestamp } from '../bigtable/index.ts';
+
+export interface TimeNote {
+  /** Milliseconds since 1970, on the clock of the process that noted it. */
+  readonly wallMs: number;
+  /** Handed out by then. */
+  readonly timestamp: Timestamp;
+}
+
+const TABLE = 'percolator-times';
+const ROW = 'times';
+const NOTE = { family: 'times', qualifier: 'timestamp' } as const;
+
+/** The newest note of that time or earlier; undefined if there is none. */
+export async function noteAt(store: Bigtable, wallMs: number): Promise<TimeNote | undefined> {
+  await store.createTable(TABLE, { families: [NOTE.family] });
+  const to = Math.floor(wallMs);
+  if (to < 0) return undefined;
+  const cell = (await store.readRow(TABLE, ROW, [{ ...NOTE, to, versions: 1 }]))?.cells[0];
+  return cell && { wallMs: cell.timestamp, timestamp: Number(textOf(cell.value)) };
+}
+
+/**
+ * The timestamp of a snapshot of the past.
+ * @throws INVALID_ARGUMENT if it is in the future: what it sees would still change
+ * @throws STALE_SNAPSHOT for a time by which no process had noted one that is still there
+ */
+export async function timestampOf(
+  { store, clock, oracle }: Omit<TimesServices, 'warnings'>,
+  at: Timestamp | Date,
+): Promise<Timestamp> {
+  if (typeof at !== 'object' || at === null) {
+    check('the timestamp of a snapshot', at, WHOLE);
+    const now = await oracle.next();
+    if (at <= now) return at;
+    throw new PercolatorError(
+      'INVALID_ARGUMENT',
+      `the timestamp of a snapshot must not be in the future: at most ${now}, not ${at}`,
+    );
+  }
+  const accepts = (): boolean => at.getTime() <= clock.wallMs();
+  check('the time of a snapshot', at, { expected: 'a time that is not in the future', accepts });
+  const note = await noteAt(store, at.getTime());
+  if (note !== undefined) return note.timestamp;
+  throw new PercolatorError(
+    'STALE_SNAPSHOT',
+    `no process has noted which timestamp it was at ${at.toISOString()} or before, or what it ` +
+      'noted was collected: open the database with timesEveryMs, and collect with historyMs',
+  );
+}
+
+export interface TimesServices {
+  readonly store: Bigtable;
+  readonly clock: Clock;
+  readonly oracle: { next(): Promise<Timestamp>; readonly horizon: Timestamp };
+  readonly warnings: Warnings;
+}
+
+/** Notes a time every `everyMs` milliseconds, from now on until `signal` aborts. */
+export async function noteTimes(
+  services: TimesServices,
+  everyMs: number,
+  signal: AbortSignal,
+): Promise<void> {
+  const { store, clock, warnings } = services;
+  const notes: TimeNote[] = [];
+  while (!signal.aborted) {
+    try {
+      await store.createTable(TABLE, { families: [NOTE.family] });
+      await noteNow(services, notes);
+      warnings.end('times');
+    } catch (error) {
+      if (signal.aborted) return;
+      const sentence =
+        'no time can be noted: a snapshot of such a time will be one of an earlier time';
+      warnings.begin('times', { kind: 'times', sentence, error });
+      if (isFinal(error)) return;
+    }
+    await clock.sleep(everyMs, signal, { background: true });
+  }
+}
+
+/** @param notes those of this process that are not erased, oldest first */
+async function noteNow({ store, clock, oracle }: TimesServices, notes: TimeNote[]): Promise<void> {
+  const timestamp = await oracle.next();
+  const note = { wallMs: Math.ceil(clock.wallMs()), timestamp };
+  notes.push(note);
+  while ((notes[1]?.timestamp ?? Infinity) <= oracle.horizon) notes.shift();
+  const [first = note] = notes;
+  const isPassed = first.timestamp <= oracle.horizon;
+  const set = {
+    kind: 'set',
+    ...NOTE,
+    timestamp: note.wallMs,
+    value: bytesOf(`${timestamp}`),
+  } as const;
+  const older = { kind: 'erase', ...NOTE, from: 0, to: first.wallMs - 1 } as const;
+  const mutations = isPassed ? [set, older] : [set];
+  await store.mutateRows([{ table: TABLE, row: ROW, mutations, provisional: true }]);
+}

@@ -80,6 +80,7 @@ export type {
   KnownValue,
   Observer,
   ObserverFailure,
+  Idleness,
   ParkedCell,
   Worker,
   WorkerCounters,

@@ -21,6 +21,8 @@ export type WarningKind =
   | 'column'
   /** Workers of one column have different observers, which therefore miss changes. */
   | 'observers'
+  /** An observer throws, and its worker has no `onFailure`. The cell rests, and is run again. */
+  | 'failure'
   /** A run of observers takes long. Until it ends, it occupies one of `concurrency` places. */
   | 'slow run'
   /** A cell runs repeatedly without a change from outside: observers trigger themselves. */

@@ -3,5 +3,5 @@ export type { ObservedChange, DirtyCell, KnownValue, Observer } from './observer
 export { listParked, type ParkedCell, replayParked } from './failures.ts';
 export type { CommittedRun } from './run-observer.ts';
 export type { WorkerCounters } from './runs.ts';
-export { Worker } from './worker.ts';
+export { type Idleness, Worker } from './worker.ts';
 export { checkObservers, type ObserverFailure, type WorkerOptions } from './worker-options.ts';

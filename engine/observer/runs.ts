@@ -383,3 +383,34 @@ class Loops {
 function loopName(key: string): string {
   return `loop of ${key}`;
 }
+
+/*
+ * Reports the failures of observers whose worker has no `onFailure`: one warning for each column,
+ * with the first error. It is over when no cell of the worker fails, unless one was parked: its
+ * change waits for an operator.
+ */
+
+export class FailingColumns {
+  readonly #warnings: Warnings;
+  readonly #failuresMax: number;
+  readonly #reported = new Set<string>();
+
+  constructor(warnings: Warnings, { failuresMax }: WorkerSettings) {
+    this.#warnings = warnings;
+    this.#failuresMax = failuresMax;
+  }
+
+  begin({ cell: { table, row, column }, error }: ObserverFailure): void {
+    const name = `failing ${columnKey(table, column)}`;
+    if (this.#reported.has(name)) return;
+    this.#reported.add(name);
+    const sentence = `an observer of column ${column} of table ${table} fails, first for row ${row}: ${textOf(error)}; the cell rests and is run again, and after ${this.#failuresMax} failures it is parked`;
+    this.#warnings.begin(name, { kind: 'failure', sentence, table, row, column, error });
+  }
+
+  /** No cell fails any more. */
+  end(): void {
+    for (const name of this.#reported) this.#warnings.end(name);
+    this.#reported.clear();
+  }
+}

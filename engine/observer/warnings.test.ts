@@ -180,7 +180,7 @@ test('P56: a refused cell whose observer then throws is a failure, and no longer
       if (runs++ === 0) throw new PercolatorError('STORE_REFUSED', 'no');
       throw new Error('indigestible');
     },
-    options: { failuresMax: 2 },
+    options: { failuresMax: 2, onFailure: () => {} },
   });
   await database.clock.runUntil(database.client('other').write({ 't/a:seen': '1' }));
   await database.clock.advance(10_000);
@@ -460,6 +460,41 @@ interface Started {
 }
 
 /** Observes `seen` of tables t and u. */
+test('P56: an observer that fails, of a worker without onFailure, is a warning until it does not fail any more', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  let isBroken = true;
+  const run = async (): Promise<void> => {
+    if (isBroken) throw new RangeError('a bug');
+  };
+  const { worker, reported } = startWorker(database, { run, options: { slowMs: 100 } });
+  const other = database.client('other');
+  await database.clock.runUntil(other.write({ 't/a:seen': '1', 't/b:seen': '1', 'u/c:seen': '1' }));
+  const { failing, parked } = await database.clock.runUntil(worker.idle());
+  assert.deepEqual([failing, parked], [3, 0]);
+  const begun = ['failure t/a:seen RangeError', 'failure u/c:seen RangeError'];
+  assert.deepEqual(reported.toSorted(), begun);
+  isBroken = false;
+  await database.clock.advance(500);
+  const over = begun.map((one) => `over: ${one}`);
+  assert.deepEqual(reported.toSorted(), [...begun, ...over]);
+  assert.deepEqual(await database.clock.runUntil(worker.idle()), { failing: 0, parked: 0 });
+  await worker.stop();
+});
+
+test('P56: a worker with onFailure hears of each failure there, and not as a warning; idle tells of parked cells', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const run = (): Promise<void> => Promise.reject(new RangeError('a bug'));
+  let failures = 0;
+  const onFailure = (): void => void failures++;
+  const options = { onFailure, failuresMax: 3, slowMs: 100 };
+  const { worker, reported } = startWorker(database, { run, options });
+  await database.clock.runUntil(database.client('other').write({ 't/a:seen': '1' }));
+  await database.clock.advance(1_000);
+  assert.deepEqual(await database.clock.runUntil(worker.idle()), { failing: 0, parked: 1 });
+  assert.deepEqual([failures, reported], [3, []]);
+  await worker.stop();
+});
+
 function startWorker(
   database: TestDatabase,
   given: {

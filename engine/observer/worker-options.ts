@@ -102,7 +102,10 @@ export interface WorkerOptions extends Given<WorkerSettings> {
   readonly onWarning?: ((warning: Warning) => void) | undefined;
   /** Stops the worker when it aborts, as `stop` does. Default: none. */
   readonly signal?: AbortSignal | undefined;
-  /** Called for every failure of an observer. Default: none. */
+  /**
+   * Called for every failure of an observer. Default: a warning for each column whose observers
+   * fail, until none of its cells does.
+   */
   readonly onFailure?: ((failure: ObserverFailure) => void) | undefined;
   /**
    * Called for every run that has committed, as soon as it has. Default: none. Not called for a run

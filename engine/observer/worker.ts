@@ -20,11 +20,19 @@ import { type Context, type NotificationListener, wasClosed } from '../transacti
 import type { Observer } from './observer.ts';
 import { Peers, ScanLocks } from './peers.ts';
 import { Rest, ScanFindings, Scans } from './scans.ts';
-import { ObserverRuns, type WorkerCounters } from './runs.ts';
+import { FailingColumns, ObserverRuns, type WorkerCounters } from './runs.ts';
 import { byColumn, checkObservers, settingsOf, type WorkerOptions } from './worker-options.ts';
 
 /** Checks for slow runs and scans, per `slowMs`. */
 const LOOKS_PER_SLOW = 2;
+
+/** What is left when a worker is idle. */
+export interface Idleness {
+  /** `Worker.failing`: cells that rest after a failure, or wait for another try. */
+  readonly failing: number;
+  /** How many cells this worker has parked since it began; `listParked` has them. */
+  readonly parked: number;
+}
 
 export class Worker implements AsyncDisposable {
   readonly counters: WorkerCounters = {
@@ -38,6 +46,7 @@ export class Worker implements AsyncDisposable {
   readonly #slowMs: number;
   readonly #locks: ScanLocks | undefined;
   readonly #warnings: Warnings;
+  readonly #failingColumns: FailingColumns;
   readonly #rest: Rest;
   readonly #peers: Peers;
   readonly #runs: ObserverRuns;
@@ -58,18 +67,16 @@ export class Worker implements AsyncDisposable {
     checkObservers(observers);
     const settings = settingsOf(options);
     const columns = byColumn(observers);
-    const {
-      rangeLocks,
-      onMeeting = 'jump',
-      onFailure = () => {},
-      onCommitted = () => {},
-    } = options;
+    const { rangeLocks, onMeeting = 'jump', onCommitted = () => {} } = options;
     const warnings = new Warnings(options.onWarning);
+    const failing = new FailingColumns(warnings, settings);
+    const { onFailure = (failure) => failing.begin(failure) } = options;
     const locks = rangeLocks && new ScanLocks(rangeLocks, context.clock, context.identity?.name);
     const shared = { context, settings, counters: this.counters, warnings, locks };
     this.#context = context;
     this.#slowMs = settings.slowMs;
     this.#warnings = warnings;
+    this.#failingColumns = failing;
     this.#locks = locks;
     this.#rest = new Rest(context.clock, context.store, settings);
     this.#peers = new Peers(context, observers, warnings);
@@ -156,16 +163,18 @@ export class Worker implements AsyncDisposable {
    * observers trigger themselves without end: both are warnings. A table that does not exist has no
    * dirty cells. Rejects with what ended the worker, if that was not `stop`, and with the storage's
    * error if a table cannot be scanned, or runs are refused, and trying again will not help. Runs
-   * that were refused before the call are tried again first.
+   * that were refused before the call are tried again first. What it resolves to says whether every
+   * change has been observed: then both numbers are 0.
    * @throws the reason of `signal`, as soon as that aborts: the worker goes on
    */
-  async idle({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<void> {
+  async idle({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<Idleness> {
     await unlessAborted(this.#scans.untilEmpty(), signal);
     if (this.#stopping.signal.aborted) await this.#scanning;
     if (this.#endedBy !== undefined) throw this.#endedBy.error;
     // The tables that were found clean may be those of another database (P74, another store in
     // place).
     if (!this.#stopping.signal.aborted) await this.#context.identity?.check();
+    return { failing: this.failing, parked: this.counters.parked };
   }
 
   /** The worker cannot go on. */
@@ -222,6 +231,7 @@ export class Worker implements AsyncDisposable {
       await this.#context.clock.sleep(this.#slowMs / LOOKS_PER_SLOW, signal, { background: true });
       this.#runs.reportSlow();
       this.#runs.loops.sweep();
+      if (this.failing + this.counters.parked === 0) this.#failingColumns.end();
       this.#scans.reportSlow();
     }
   }

@@ -79,7 +79,9 @@ export async function openEmbeddingIndex(
         else transaction.set(cell('texts', id, 'text'), text);
       });
     },
-    idle: () => worker.idle(),
+    idle: async () => {
+      await worker.idle();
+    },
     search: async (question, most) => {
       const asked = await embed(question);
       await using snapshot = await percolator.snapshot();

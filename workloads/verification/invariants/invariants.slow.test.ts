@@ -281,7 +281,9 @@ async function open(workload: Workload): Promise<InvariantRun> {
       const onCommitted = recordingCommits(recorder);
       if (observers.length > 0) worker = percolator.startWorker(observers, { onCommitted });
     },
-    rest: async () => worker?.idle(),
+    rest: async () => {
+      await worker?.idle();
+    },
     history: async () => {
       await percolator.settled();
       const stored = await readStoredHistory(store, Object.keys(workload.tables));

@@ -51,8 +51,8 @@ export const EXPERIMENTS: Readonly<Record<ExperimentName, KnownExperiment>> = {
     options: [],
     reference: 'figure-8',
     needs: null,
-    memoryMb: null,
-    diskMb: null,
+    memoryMb: 1_600,
+    diskMb: 400,
   },
   'micro-hbase': {
     about: 'Figure 8 on HBase, the store that is most like the paper\u2019s',
@@ -60,8 +60,8 @@ export const EXPERIMENTS: Readonly<Record<ExperimentName, KnownExperiment>> = {
     options: ['--store', 'hbase', '--figure-only', '--conditional-batch', '--warm-up', '3'],
     reference: 'micro-hbase',
     needs: HBASE,
-    memoryMb: null,
-    diskMb: null,
+    memoryMb: 2_900,
+    diskMb: 600,
     seconds: 260,
   },
   brokerage: {
@@ -70,8 +70,8 @@ export const EXPERIMENTS: Readonly<Record<ExperimentName, KnownExperiment>> = {
     options: [],
     reference: 'figure-9',
     needs: null,
-    memoryMb: null,
-    diskMb: null,
+    memoryMb: 1_900,
+    diskMb: 250,
   },
   'web-index': {
     about: 'Section 4: a web index, by observers and by a batch',
@@ -79,8 +79,8 @@ export const EXPERIMENTS: Readonly<Record<ExperimentName, KnownExperiment>> = {
     options: [],
     reference: 'web-index',
     needs: null,
-    memoryMb: null,
-    diskMb: null,
+    memoryMb: 700,
+    diskMb: 260,
   },
   failover: {
     about: 'Figure 10: a third of the region servers is killed under load',
@@ -88,7 +88,7 @@ export const EXPERIMENTS: Readonly<Record<ExperimentName, KnownExperiment>> = {
     options: [],
     reference: 'figure-10',
     needs: HBASE,
-    memoryMb: null,
+    memoryMb: 4_500,
     diskMb: null,
   },
 };

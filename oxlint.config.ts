@@ -25,6 +25,7 @@ const layers: Record<string, readonly string[]> = {
   changes: ['base', 'bigtable', 'oracle', 'leases', 'transaction'],
   tables: ['base', 'bigtable', 'oracle', 'transaction'],
   typed: ['base', 'transaction', 'observer', 'tables'],
+  backup: ['base', 'bigtable', 'oracle', 'transaction', 'changes', 'tables', 'root'],
   host: [
     'base',
     'bigtable',
@@ -40,6 +41,7 @@ const layers: Record<string, readonly string[]> = {
     'changes',
     'tables',
     'typed',
+    'backup',
     'root',
   ],
   testing: [
@@ -56,6 +58,7 @@ const layers: Record<string, readonly string[]> = {
     'changes',
     'tables',
     'typed',
+    'backup',
     'root',
   ],
 };

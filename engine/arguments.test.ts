@@ -146,6 +146,18 @@ const METHODS: Partial<Record<keyof Percolator, readonly Case[]>> = {
     [['t', { since: 1 }], /^changes has no option since; it has from, /],
     [['t', { columns: 'c' }], "columns must be a list of texts, not 'c'"],
   ],
+  cells: [
+    [[5], 'the table of cells must be a text, not 5'],
+    [['t', { at: -1 }], 'at must be a whole number of at least 0, not -1'],
+    [['t', { to: 1 }], /^cells has no option to; it has at, /],
+  ],
+  mark: [
+    [['', 1, 1], "the name of a mark must be a text that is not empty, not ''"],
+    [['m', '1', 1], "the timestamp of a mark must be a whole number of at least 0, not '1'"],
+    [['m', 1, 0], 'the time of a mark must be a finite number above 0, not 0'],
+    [['m', 1e9, 1], /^the timestamp of a mark must not be in the future: at most \d+, not /],
+  ],
+  unmark: [[[5], 'the name of a mark must be a text that is not empty, not 5']],
   watch: [
     [['t/r:c'], /^the cell to watch must be an object with the texts table, row and column, /],
     [[{ table: 't', row: 'r', column: 'ack_o:c' }], /^column ack_o:c: names that begin with ack_ /],
@@ -232,6 +244,7 @@ const IN_TRANSACTION: Partial<Record<keyof Transaction, readonly Case[]>> = {
 /** These return no promise, so a wrong argument makes the call itself throw. */
 const IN_THIS_TURN = new Set([
   'changes',
+  'cells',
   'watch',
   'startWorker',
   'startCollector',

@@ -13,6 +13,7 @@ export {
   type Timestamp,
 } from './bigtable/index.ts';
 export {
+  type CellsOptions,
   type Change,
   type ChangeEvent,
   changeJson,
@@ -22,6 +23,7 @@ export {
   type JsonValue,
   type Resolved,
   sendChanges,
+  type TableCell,
   type WatchedValue,
   type WatchOptions,
 } from './changes/index.ts';

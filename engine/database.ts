@@ -40,14 +40,7 @@ import {
   type Timestamp,
 } from './bigtable/index.ts';
 import { settingsOf as checkBatching } from './bigtable/batching/scheduler.ts';
-import {
-  type ChangeEvent,
-  changes,
-  type ChangesOptions,
-  watch,
-  type WatchedValue,
-  type WatchOptions,
-} from './changes/index.ts';
+import { type Feeds, FeedsOfContext } from './changes/index.ts';
 import {
   type CollectionReport,
   collectGarbage,
@@ -88,7 +81,6 @@ import { type AnyColumns, type Columns, Table } from './typed/index.ts';
 import type { Reading, Telemetry } from './telemetry/index.ts';
 import {
   begin,
-  type CellAddress,
   checkBackoff,
   type Context,
   type Counters,
@@ -182,7 +174,7 @@ const ANYWHERE: DatabaseHost = {
  * Every call is refused with WRONG_DATABASE as soon as the store, or the oracle, is seen to belong
  * to another database (oracle/oracle-row.ts).
  */
-export interface Percolator extends AsyncDisposable {
+export interface Percolator extends Feeds, AsyncDisposable {
   /** Uses the storage's names of tables; see `storedName`. */
   readonly store: Bigtable;
   readonly counters: Readonly<Counters>;
@@ -238,16 +230,6 @@ export interface Percolator extends AsyncDisposable {
    *   or for a time by which none was noted
    */
   snapshot(at?: Timestamp | Date, options?: TransactionOptions): Promise<Snapshot>;
-  /**
-   * The committed changes of a table, in the order of their commit timestamps, each once; between
-   * them, events that say up to which timestamp all have been reported (changes/changes.ts).
-   * Without `follow` it ends with the changes of now.
-   * @throws INVALID_ARGUMENT for a wrong option. While it is read: STALE_SNAPSHOT if changes since
-   *   `from` were collected, or the table was created again; TABLE_NOT_FOUND, LOCKED
-   */
-  changes(table: string, options?: ChangesOptions): AsyncGenerator<ChangeEvent, void, undefined>;
-  /** The value of a cell, and then each value that is committed to it (changes/watch.ts). */
-  watch(cell: CellAddress, options?: WatchOptions): AsyncGenerator<WatchedValue, void, undefined>;
   /**
    * How a transaction that ended with COMMIT_UNKNOWN ended after all. An error says nothing about
    * that: the transaction must not be run again because of it, even if `isRetryable` is true.
@@ -391,7 +373,7 @@ async function openOracle(
   return { oracle: given, identity };
 }
 
-class Database implements Percolator {
+class Database extends FeedsOfContext implements Percolator {
   readonly store: Bigtable;
   readonly counters: Readonly<Counters>;
   readonly batchingCounters: Readonly<BatchingCounters>;
@@ -419,6 +401,7 @@ class Database implements Percolator {
       readonly host: DatabaseHost;
     },
   ) {
+    super(context);
     this.#context = context;
     this.#identity = parts.identity;
     this.#tables = parts.tables;
@@ -475,14 +458,6 @@ class Database implements Percolator {
     this.#context.closing.refuseNew();
     const timestamp = at === undefined ? undefined : await timestampOf(this.#context, at);
     return snapshotAt(this.#context, timestamp, options);
-  }
-
-  changes(table: string, options?: ChangesOptions): AsyncGenerator<ChangeEvent, void, undefined> {
-    return changes(this.#context, table, options);
-  }
-
-  watch(cell: CellAddress, options?: WatchOptions): AsyncGenerator<WatchedValue, void, undefined> {
-    return watch(this.#context, cell, options);
   }
 
   async outcomeOf(transaction: TransactionName): Promise<'committed' | 'rolled back'> {

@@ -57,6 +57,7 @@ export type {
   HeldBack,
 } from './garbage-collection/index.ts';
 export {
+  type CellsOptions,
   type Change,
   type ChangeEvent,
   changeJson,
@@ -66,6 +67,7 @@ export {
   type JsonValue,
   type Resolved,
   sendChanges,
+  type TableCell,
   type WatchedValue,
   type WatchOptions,
 } from './changes/index.ts';
@@ -103,6 +105,14 @@ export {
   FINDING_CODES,
   type FindingCode,
 } from './audit/index.ts';
+export {
+  backup,
+  type BackupOptions,
+  type BackupReport,
+  restore,
+  type RestoreOptions,
+  type RestoreReport,
+} from './backup/index.ts';
 export { type BulkCell, type BulkLoader, type BulkRow, openBulkLoader } from './bulk-load.ts';
 export { fsck, type FsckOptions } from './fsck.ts';
 export { openPercolator, type Percolator, type PercolatorOptions } from './percolator.ts';

@@ -47,7 +47,15 @@ import {
   isTableNotFound,
   refuseBelowHorizon,
 } from '../transaction/index.ts';
-import { type FoundChange, look, placeAfter, type Scope, type Sight, valueBefore } from './look.ts';
+import {
+  findTable,
+  type FoundChange,
+  look,
+  placeAfter,
+  type Scope,
+  type Sight,
+  valueBefore,
+} from './look.ts';
 import { type Cursor, decodeCursor, encodeCursor, type Place } from './place.ts';
 import { Rest } from './rest.ts';
 
@@ -163,7 +171,7 @@ class ChangeReader {
   readonly #cursor: Cursor | undefined;
   /** Whether looks see all that a look of any other reader would see (P88). */
   readonly #isWhole: boolean;
-  #incarnation: Incarnation | undefined;
+  #incarnation: Pick<Incarnation, 'stored' | 'createdAt'> | undefined;
   #place: Place = { timestamp: 0 };
   #locksFrom: Timestamp = 0;
   /** Keeps what comes after the place. */
@@ -249,17 +257,13 @@ class ChangeReader {
 
   /** Finds the table, and compares it with the cursor's. */
   async #bind(): Promise<void> {
-    const { catalog, identity } = this.#context;
+    const { identity } = this.#context;
     const cursor = this.#cursor;
     if (cursor !== undefined && cursor.database !== (identity?.name ?? '')) {
       const message = `the cursor is of the database ${cursor.database}, and this is ${identity?.name}`;
       throw new PercolatorError('WRONG_DATABASE', message);
     }
-    if (catalog !== undefined) {
-      const [present] = await catalog.look([this.#table]);
-      if (present === undefined) throw tableNotFound(this.#table);
-      this.#incarnation = present;
-    }
+    this.#incarnation = await findTable(this.#context, this.#table);
     if (cursor !== undefined && cursor.stored !== this.#storedName) throw createdAgain(this.#table);
   }
 
@@ -330,9 +334,12 @@ class ChangeReader {
   }
 
   async #explain(error: unknown): Promise<unknown> {
-    const [present] = (await this.#context.catalog?.look([this.#table])) ?? [];
-    if (present === undefined) return tableNotFound(this.#table);
-    return present.stored === this.#storedName ? error : createdAgain(this.#table);
+    try {
+      const { stored } = await findTable(this.#context, this.#table);
+      return stored === this.#storedName ? error : createdAgain(this.#table);
+    } catch (better) {
+      return better;
+    }
   }
 
   async #changeOf(found: FoundChange): Promise<Change> {
@@ -364,10 +371,6 @@ class ChangeReader {
     const locksFrom = this.#locksFrom;
     return encodeCursor({ database, table: this.#table, stored, place, locksFrom });
   }
-}
-
-function tableNotFound(table: string): PercolatorError {
-  return new PercolatorError('TABLE_NOT_FOUND', `there is no Percolator table ${table}`);
 }
 
 function createdAgain(table: string): PercolatorError {

@@ -1,11 +1,7 @@
-/** The front door of the changes of a table: changes.ts, and what is made of them. */
-export {
-  type Change,
-  type ChangeEvent,
-  changes,
-  type ChangesOptions,
-  type Resolved,
-} from './changes.ts';
-export { changeJson, debeziumEnvelope, jsonValue, type JsonValue } from './json.ts';
+/** The front door of the changes of a table: feeds.ts, and what is made of them. */
+export type { CellsOptions, TableCell } from './cells.ts';
+export type { Change, ChangeEvent, ChangesOptions, Resolved } from './changes.ts';
+export { type Feeds, FeedsOfContext } from './feeds.ts';
+export { bytesOfJson, changeJson, debeziumEnvelope, jsonValue, type JsonValue } from './json.ts';
 export { changesResponse, sendChanges } from './server-sent-events.ts';
-export { watch, type WatchedValue, type WatchOptions } from './watch.ts';
+export type { WatchedValue, WatchOptions } from './watch.ts';

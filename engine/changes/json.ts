@@ -9,6 +9,7 @@
  * cell is a record of three fields: row, column, value. Debezium's schemas are not made, as with
  * `schemas.enable=false`; nor are its tombstones.
  */
+import { bytesOf } from '../base/index.ts';
 import type { Change, ChangeEvent } from './changes.ts';
 
 /** Its text, or its bytes in base64 if it is none. */
@@ -20,6 +21,12 @@ export function jsonValue(value: Uint8Array): JsonValue {
   } catch {
     return { base64: base64Of(value) };
   }
+}
+
+/** What `jsonValue` was made of. */
+export function bytesOfJson(value: JsonValue): Uint8Array {
+  if (typeof value === 'string') return bytesOf(value);
+  return Uint8Array.from(atob(value.base64), (one) => one.charCodeAt(0));
 }
 
 /** Bytes that become one text at a time: a call takes only so many arguments. */

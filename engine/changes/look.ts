@@ -27,7 +27,7 @@
  *
  * The look does not check the horizon. Its caller does, before it uses what was found (P89).
  */
-import { assert, copyOf } from '../base/index.ts';
+import { assert, copyOf, PercolatorError } from '../base/index.ts';
 import { type CellFilter, type Row, rowBatches, type Timestamp } from '../bigtable/index.ts';
 import {
   columnOf,
@@ -35,6 +35,7 @@ import {
   DATA,
   decodeWriteRecord,
   everywhere,
+  type Incarnation,
   isAcknowledgment,
   isOf,
   LOCK,
@@ -152,7 +153,7 @@ async function settle(
   return again;
 }
 
-function locksIn(row: Row | undefined): Row['cells'] {
+export function locksIn(row: Row | undefined): Row['cells'] {
   return row?.cells.filter((cell) => isOf(LOCK, cell)) ?? [];
 }
 
@@ -272,7 +273,7 @@ async function withValues(
   return complete;
 }
 
-async function readData(
+export async function readData(
   { store }: Context,
   stored: string,
   { row, column, record }: Pick<FoundChange, 'row' | 'column' | 'record'>,
@@ -300,4 +301,15 @@ export async function valueBefore(
   if (before.dataTimestamp === 0) return undefined;
   const data = await readData(context, scope.stored, { row, column, record: before });
   return data && copyOf(data);
+}
+
+/** @throws TABLE_NOT_FOUND */
+export async function findTable(
+  { catalog }: Context,
+  table: string,
+): Promise<Pick<Incarnation, 'stored' | 'createdAt'>> {
+  if (catalog === undefined) return { stored: table, createdAt: 0 };
+  const [present] = await catalog.look([table]);
+  if (present !== undefined) return present;
+  throw new PercolatorError('TABLE_NOT_FOUND', `there is no Percolator table ${table}`);
 }

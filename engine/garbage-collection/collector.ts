@@ -9,6 +9,7 @@
  */
 import { isFinal, type PercolatorError, type Warning, Warnings } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
+import { isMark } from '../leases/index.ts';
 import { type Reading, readingsOfWarnings } from '../telemetry/index.ts';
 import type { Context } from '../transaction/index.ts';
 import {
@@ -101,7 +102,8 @@ async function watchLeases(
   await leases.renew(); // One of them may be this process's own.
   for (;;) {
     const now = await watch.liveLeases();
-    if (signal.aborted || !now.some((lease) => before.includes(lease))) return;
+    const isWaiting = now.some((lease) => before.includes(lease) && !isMark(lease));
+    if (signal.aborted || !isWaiting) return;
     await clock.sleep(Math.min(restMs, LEASE_LOOK_MS), signal);
     closing.refuseNew();
   }

@@ -5,6 +5,7 @@ import { systemClock } from '../base/index.ts';
 import { ADDRESS, NAME, oneOf } from '../base/options.ts';
 import type { Role } from '../rpc/roles.ts';
 import { auditDatabase } from './audit.ts';
+import { makeBackup, restoreBackup } from './backups.ts';
 import { type Command, type CommandOption, type Given, wholeNumber } from './command-line.ts';
 import { type Configuration, readConfiguration, wrong } from './configuration.ts';
 import { runService, type Service, type ServiceTools } from './service.ts';
@@ -250,6 +251,50 @@ export const COMMANDS: readonly Command[] = [
       const json = given.has('json');
       const limit = given.number('limit') ?? (replay ? undefined : 1_000);
       return parkedCells(configurationOf(given), { table, row, column, replay, limit, json });
+    },
+  },
+  {
+    name: 'backup',
+    does: 'Makes a backup of all tables, as of one moment, while the database is in use. Into a folder: only what has changed since the last backup there, if it can.',
+    words: [],
+    options: {
+      to: {
+        placeholder: 'path',
+        rule: NAME,
+        description: 'a folder for a series, or a file whose name ends in .backup; needed',
+      },
+      full: { description: 'a full backup, where changes since the last one would do' },
+      'keep-hours': wholeNumber(
+        'hours',
+        'how long nothing is collected that the next backup of the series needs (default not at all)',
+      ),
+    },
+    isConfigured: true,
+    run: async (given) => {
+      const to = given.text('to');
+      if (to === undefined) throw wrong('--to <path> must be given');
+      const hours = given.number('keep-hours');
+      const keepMs = hours === undefined ? undefined : hours * 3_600_000;
+      return makeBackup(configurationOf(given), { to, full: given.has('full'), keepMs });
+    },
+  },
+  {
+    name: 'restore',
+    does: 'Restores the tables of a backup, or of a series, into a database that does not have them.',
+    words: [],
+    options: {
+      from: { placeholder: 'path', rule: NAME, description: 'the folder or file; needed' },
+      at: wholeNumber('timestamp', 'as of this timestamp (default the last backup)', 0),
+      'observers-again': {
+        description: 'observers run for all that they observe, also for what they had seen',
+      },
+    },
+    isConfigured: true,
+    run: async (given) => {
+      const from = given.text('from');
+      if (from === undefined) throw wrong('--from <path> must be given');
+      const observers = given.has('observers-again') ? 'again' : 'go on';
+      return restoreBackup(configurationOf(given), { from, at: given.number('at'), observers });
     },
   },
   {

@@ -32,7 +32,7 @@ export function say(line: string): void {
 }
 
 /** Opens a database that is there, and closes it when `use` is done. */
-async function withDatabase<T>(
+export async function withDatabase<T>(
   configuration: Configuration,
   use: (percolator: Percolator) => Promise<T>,
 ): Promise<T> {
@@ -42,7 +42,7 @@ async function withDatabase<T>(
 }
 
 /** A tool goes on without a lock service, and says so. */
-function warn({ sentence, isOver }: Warning): void {
+export function warn({ sentence, isOver }: Warning): void {
   if (!isOver) process.stderr.write(`percolator: ${sentence}.\n`);
 }
 

@@ -1,15 +1,21 @@
 /**
  * A whole database on a storage: transactions, batching and reading ahead, observers, garbage
- * collection and the audit. Each storage's test file calls `databaseSuite` with a function that
- * opens the storage; the tests use its tables `bank`, `pages` and `often`.
+ * collection, the audit, changes and backups. Each storage's test file calls `databaseSuite` with a
+ * function that opens the storage; the tests use its tables `bank`, `pages`, `often`, `log` and
+ * `moved`.
  */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { backup, restore, type RestoreReport } from '../backup/index.ts';
+import { isRetryable } from '../base/index.ts';
 import type { Bigtable } from '../bigtable/index.ts';
 import { fsck } from '../fsck.ts';
 import type { Observer } from '../observer/index.ts';
 import { openPercolator, type Percolator } from '../percolator.ts';
 import { type CellAddress, everywhere, type Transaction } from '../transaction/index.ts';
+import { createMemoryBigtable } from './memory-bigtable.ts';
+import { temporaryFolder } from './temporary-folder.ts';
 
 const ACCOUNTS = 16;
 const START_BALANCE = 100;
@@ -19,6 +25,8 @@ export function databaseSuite(name: string, open: () => Promise<Bigtable>): void
     claimTransfers(open);
     claimObservers(open);
     claimCollecting(open);
+    claimChanges(open);
+    claimBackups(open);
   });
 }
 
@@ -109,6 +117,93 @@ function claimCollecting(open: () => Promise<Bigtable>): void {
     assert.equal(String(await snapshot.get(cell)), '29');
     assert.deepEqual(await findings(store), []);
   });
+}
+
+function claimChanges(open: () => Promise<Bigtable>): void {
+  test('reports each change once, in the order of the commits, while two databases write', async () => {
+    await using storeA = await open();
+    await using storeB = await open();
+    await using one = await openPercolator({ store: storeA });
+    await using other = await openPercolator({ store: storeB });
+    await one.createTable('log');
+    const events = one.changes('log', { follow: true, before: true, bytesMax: 2_000 });
+    await events.next(); // From now on.
+    const committed = await Promise.all(
+      Array.from({ length: 30 }, (_, i) => writeTwo(i % 2 === 0 ? one : other, i)),
+    );
+    const expected = committed.toSorted((a, b) => a.at - b.at).flatMap(({ cells }) => cells);
+    const seen: string[] = [];
+    let resolved = 0;
+    for await (const event of events) {
+      if (event.kind === 'change') seen.push(`${event.row}=${textOf(event.value)}`);
+      else if ((resolved = event.timestamp) > Math.max(...committed.map(({ at }) => at))) break;
+    }
+    assert.deepEqual(seen, expected);
+    assert.ok(resolved > 0);
+  });
+}
+
+async function writeTwo(
+  percolator: Percolator,
+  i: number,
+): Promise<{ readonly at: number; readonly cells: readonly string[] }> {
+  for (;;) {
+    const transaction = await percolator.begin();
+    try {
+      const rows = [`row ${i % 7}`, `single ${String(i).padStart(2, '0')}`];
+      for (const row of rows) transaction.set({ table: 'log', row, column: 'c' }, String(i));
+      return { at: await transaction.commit(), cells: rows.map((row) => `${row}=${i}`) };
+    } catch (error) {
+      transaction.discard();
+      if (!isRetryable(error)) throw error;
+    }
+  }
+}
+
+function claimBackups(open: () => Promise<Bigtable>): void {
+  test('is restored from a backup, and into a backup goes what its snapshot sees', async () => {
+    const folder = temporaryFolder();
+    await using store = await open();
+    await using percolator = await openPercolator({ store });
+    await using memory = await openPercolator({ store: createMemoryBigtable() });
+    await memory.createTable('moved', { observedColumns: ['seen'], splits: ['row 5'] });
+    for (let i = 0; i < 10; i++) {
+      await memory.transact(async (transaction) => {
+        for (let j = 0; j < 20; j++) {
+          transaction.set({ table: 'moved', row: `row ${i} ${j}`, column: 'seen' }, `${i} ${j}`);
+        }
+      });
+    }
+    const { at } = await moved(memory, percolator, join(folder, 'there.backup'));
+    const content = await contentOf(memory, at);
+    assert.deepEqual(await contentOf(percolator), content);
+    assert.equal(content.length, 200);
+    await percolator.transact(async (transaction) => {
+      transaction.delete({ table: 'moved', row: 'row 3 3', column: 'seen' });
+      transaction.set({ table: 'moved', row: 'row 3 4', column: 'other' }, 'new');
+    });
+    await using back = await openPercolator({ store: createMemoryBigtable() });
+    await moved(percolator, back, join(folder, 'back.backup'));
+    assert.deepEqual(await contentOf(back), await contentOf(percolator));
+    await percolator.dropTable('moved');
+  });
+}
+
+async function moved(from: Percolator, into: Percolator, file: string): Promise<RestoreReport> {
+  await backup(from, { to: file });
+  return restore(into, { from: file });
+}
+
+async function contentOf(percolator: Percolator, at?: number): Promise<readonly string[]> {
+  const found: string[] = [];
+  for await (const { row, column, value } of percolator.cells('moved', { at })) {
+    found.push(`${row}:${column}=${textOf(value)}`);
+  }
+  return found;
+}
+
+function textOf(value: Uint8Array | undefined): string {
+  return value === undefined ? 'deleted' : Buffer.from(value).toString();
 }
 
 function account(i: number, column = 'balance'): CellAddress {

@@ -80,7 +80,7 @@ export { isOwnerDead, isWithoutPrimary, type Resolution, resolveLock } from './r
 export type { ScannedRow } from './scan.ts';
 export { getRow, type Reader, type RowColumns, type Snapshot } from './reader.ts';
 export type { ScanRange } from './scan-range.ts';
-export { refuseBelowHorizon } from './snapshot-read.ts';
+export { refuseBelowHorizon, snapshotRead } from './snapshot-read.ts';
 export { begin, outcomeOf, snapshotAt, transact, type TransactOptions } from './transact.ts';
 export type { Transaction, TransactionOptions } from './transaction.ts';
 export { checkCellsOfRow } from './writes.ts';

@@ -1,4 +1,4 @@
-/** `percolator changes`: lines that go on from a cursor, also while another process writes. */
+/** `percolator changes`, `backup` and `restore`, as users call them while other processes write. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -68,3 +68,58 @@ test('percolator changes prints lines, goes on from a cursor, and follows until 
   child.kill('SIGINT');
   assert.deepEqual(await exited, [0, null]);
 });
+
+test('percolator backup makes a series, and restore brings it back, also as of an earlier time', async () => {
+  const folder = temporaryFolder();
+  const store = (name: string): readonly string[] => ['--store', path.join(folder, name)];
+  const write = async (values: Parameters<typeof put>[1]): Promise<void> => {
+    await using percolator = await openPercolator({ folder: path.join(folder, 'data') });
+    await percolator.createTable('t');
+    await percolator.transact(async (transaction) => put(transaction, values));
+  };
+  await write({ x: 'one' });
+  const series = path.join(folder, 'backups');
+  const first = await output(
+    folder,
+    'backup',
+    '--to',
+    series,
+    '--keep-hours',
+    '1',
+    ...store('data'),
+  );
+  const [, at = ''] = /full up to (\d+), 1 cells, \d+ bytes/.exec(first.text) ?? [];
+  assert.ok(at !== '', first.text);
+  await write({ x: 'two', y: 'three' });
+  const second = await output(folder, 'backup', '--to', series, ...store('data'));
+  assert.match(second.text, /changes since \d+ up to \d+, 2 cells/);
+  const now = await output(folder, 'restore', '--from', series, ...store('again'));
+  assert.match(now.text, /^1 tables as of \d+, 2 cells: t\n$/);
+  const earlier = await output(
+    folder,
+    'restore',
+    '--from',
+    series,
+    '--at',
+    at,
+    ...store('earlier'),
+  );
+  assert.match(earlier.text, /1 cells/);
+  const scanned = await output(folder, 'scan', 't', ...store('earlier'));
+  assert.equal(scanned.text, 'x\tc\tone\n');
+  const refused = await output(folder, 'restore', '--from', series, ...store('again'));
+  assert.equal(refused.code, 2);
+  assert.match(refused.errors, /table t exists: restore into another database/);
+});
+
+async function output(
+  folder: string,
+  ...words: readonly string[]
+): Promise<{ readonly text: string; readonly errors: string; readonly code: number | null }> {
+  const child = spawn(process.execPath, [MAIN, ...words], { cwd: folder });
+  let [text, errors] = ['', ''];
+  child.stdout.on('data', (data: Buffer) => (text += data.toString()));
+  child.stderr.on('data', (data: Buffer) => (errors += data.toString()));
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { text, errors, code };
+}

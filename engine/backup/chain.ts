@@ -1,0 +1,147 @@
+/**
+ * The backups of a database in one folder: a full one, and those that go on from it.
+ *
+ *     0000000000000000-0000000000004711.backup     all that a snapshot at 4711 sees
+ *     0000000000004711-0000000000009182.backup     what was committed after it, up to 9182
+ *     0000000000009182-0000000000012003.backup
+ *
+ * The names tell what is in the files, so that a file can be moved, and a missing one is noticed;
+ * the first line of each says the same.
+ */
+import { mkdirSync, readdirSync, statSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { PercolatorError } from '../base/index.ts';
+import type { Timestamp } from '../bigtable/index.ts';
+import type { JsonValue } from '../changes/index.ts';
+import { backupLines } from './backup-file.ts';
+
+/** A table as it was when the backup was made. */
+export interface BackedUpTable {
+  readonly table: string;
+  /** The storage's name of the incarnation. */
+  readonly stored: string;
+  readonly observedColumns: readonly string[];
+  readonly splits?: readonly string[] | undefined;
+}
+
+/** The first line of a file. */
+export interface Header {
+  readonly percolator: 'backup';
+  readonly version: 1;
+  /** The identity of the database. */
+  readonly database: string;
+  /** 0 for a full backup. */
+  readonly from: Timestamp;
+  readonly to: Timestamp;
+  readonly tables: readonly BackedUpTable[];
+}
+
+/** A cell, or a change of one. */
+export interface CellLine {
+  readonly row: string;
+  readonly column: string;
+  /** Null for a delete, and for an acknowledgment. */
+  readonly value: JsonValue | null;
+  readonly commit: Timestamp;
+  readonly start: Timestamp;
+}
+
+/** A line of any kind: each kind has some of the properties. */
+export interface BackupLine extends Partial<CellLine> {
+  /** The cells that follow are of this table; all that it has, or only its changes. */
+  readonly table?: string;
+  readonly whole?: boolean;
+  /** The cells that follow, each in a line with `pending`, had yet to be seen by observers. */
+  readonly pendingIn?: string;
+  /** The row of such a cell. */
+  readonly pending?: string;
+  /** Absent: by all of its observers. */
+  readonly observer?: string;
+}
+
+export interface BackupFile {
+  readonly path: string;
+  readonly from: Timestamp;
+  readonly to: Timestamp;
+}
+
+const DIGITS = 16;
+const NAME = /^(\d{16})-(\d{16})\.backup$/;
+
+export function fileIn(folder: string, from: Timestamp, to: Timestamp): string {
+  const [first, last] = [from, to].map((one) => String(one).padStart(DIGITS, '0'));
+  return join(folder, `${first}-${last}.backup`);
+}
+
+/** Makes the folder if there is none. Files that are no backups are left alone. */
+export function filesIn(folder: string): readonly BackupFile[] {
+  mkdirSync(folder, { recursive: true });
+  return listFiles(folder);
+}
+
+function listFiles(folder: string): readonly BackupFile[] {
+  return readdirSync(folder)
+    .toSorted()
+    .flatMap((name) => {
+      const [, from, to] = NAME.exec(name) ?? [];
+      if (from === undefined || to === undefined) return [];
+      return [{ path: join(folder, name), from: Number(from), to: Number(to) }];
+    });
+}
+
+/** The newest full backup up to `at`, and those that go on from it, up to the one that has `at`. */
+export function chainTo(
+  files: readonly BackupFile[],
+  at: Timestamp = Infinity,
+): readonly BackupFile[] {
+  const full = files.findLast(({ from, to }) => from === 0 && to <= at);
+  const chain = full === undefined ? [] : [full];
+  for (let last = full; last !== undefined && last.to < at;) {
+    const { to } = last;
+    last = files.find(({ from }) => from === to);
+    if (last !== undefined) chain.push(last);
+  }
+  return chain;
+}
+
+/**
+ * The files to read for `at`, of a folder or of a single file, which must be a full backup.
+ * @throws INVALID_ARGUMENT if they do not reach `at`, or there are none
+ */
+export function filesFor(path: string, at: Timestamp | undefined): readonly BackupFile[] {
+  if (!isFolder(path)) return [{ path, from: 0, to: at ?? Infinity }];
+  const files = listFiles(path);
+  const chain = chainTo(files, at);
+  const last = chain.at(-1);
+  if (last !== undefined && last.to >= (at ?? 0)) return chain;
+  const reach = files.length === 0 ? 'it has no backup' : `its backups are ${rangesOf(files)}`;
+  throw new PercolatorError('INVALID_ARGUMENT', `${path} cannot be restored to ${at}: ${reach}`);
+}
+
+function rangesOf(files: readonly BackupFile[]): string {
+  return files
+    .map(({ path }) => basename(path, '.backup').replaceAll(/\b0+(?=\d)/g, ''))
+    .join(', ');
+}
+
+/** @throws INVALID_ARGUMENT if it cannot be read at all */
+function isFolder(path: string): boolean {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found !== undefined) return found.isDirectory();
+  throw new PercolatorError('INVALID_ARGUMENT', `there is no backup ${path}`);
+}
+
+/** @throws STORE_DAMAGED if it is no backup */
+export async function headerOf(path: string): Promise<Header> {
+  for await (const line of backupLines(path)) {
+    if (isHeader(line)) return line;
+    break;
+  }
+  throw new PercolatorError('STORE_DAMAGED', `${path} is no backup of this version of the engine`);
+}
+
+export function isHeader(line: object): line is Header {
+  return (
+    'percolator' in line && line.percolator === 'backup' && 'version' in line && line.version === 1
+  );
+}

@@ -136,7 +136,7 @@ function parsed(text: Buffer): object | undefined {
   }
 }
 
-/** Without the last line if it has no end. Not by readline, which ends lines at other characters. */
+/** Without a last line that has no end. Not by readline, which ends lines at more characters. */
 async function* linesOf(path: string): AsyncGenerator<Buffer> {
   let rest: Buffer[] = [];
   for await (const piece of piecesOf(path)) {

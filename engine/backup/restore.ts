@@ -11,11 +11,11 @@
  * The tables must not exist before. They are not in use until all is loaded: what fails is dropped
  * again, and a process that dies leaves tables that are not whole, which the next restore refuses.
  *
- * What is restored is new to the database: all of it is committed at two new timestamps (bulk-load.ts).
- * Observers do not run again for what they had seen: cells are restored with the acknowledgments
- * that were newer than they. They run for what they had yet to see, deletes included. Between two
- * backups of a series it is not known exactly what that was; there they run for all that changed
- * since the earlier one.
+ * What is restored is new to the database: all of it is committed at two new timestamps
+ * (bulk-load.ts). Observers do not run again for what they had seen: cells are restored with the
+ * acknowledgments that were newer than they. They run for what they had yet to see, deletes
+ * included. Between two backups of a series it is not known exactly what that was; there they run
+ * for all that changed since the earlier one.
  */
 import { compareTexts, PercolatorError } from '../base/index.ts';
 import { checkOptions, NAME, oneOf, type OptionRules, WHOLE } from '../base/options.ts';

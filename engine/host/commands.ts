@@ -5,7 +5,6 @@ import { systemClock } from '../base/index.ts';
 import { ADDRESS, NAME, oneOf } from '../base/options.ts';
 import type { Role } from '../rpc/roles.ts';
 import { auditDatabase } from './audit.ts';
-import { makeBackup, restoreBackup } from './backups.ts';
 import { type Command, type CommandOption, type Given, wholeNumber } from './command-line.ts';
 import { type Configuration, readConfiguration, wrong } from './configuration.ts';
 import { runService, type Service, type ServiceTools } from './service.ts';
@@ -14,8 +13,10 @@ import {
   dropTable,
   getCell,
   listTables,
+  makeBackup,
   parkedCells,
   printChanges,
+  restoreBackup,
   say,
   scanTable,
 } from './data.ts';

@@ -1,14 +1,15 @@
 /**
- * `percolator tables`, `get`, `scan`, `changes` and `parked`: what is in a database, for its
- * operator.
+ * `percolator tables`, `get`, `scan`, `changes`, `backup`, `restore` and `parked`: what is in a
+ * database, for its operator.
  *
  * They are transactions like those of any other process, of the present or of a timestamp. Only
- * `tables create` makes a store where there is none: elsewhere a slip in the name of a folder would
- * make an empty database, and show that.
+ * `tables create` and `restore` make a store where there is none: elsewhere a slip in the name of a
+ * folder would make an empty database, and show that.
  */
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import process from 'node:process';
+import { backup, type BackupOptions, restore, type RestoreOptions } from '../backup/index.ts';
 import { compareTexts, systemClock, type Warning } from '../base/index.ts';
 import { rowBatches, type Timestamp } from '../bigtable/index.ts';
 import {
@@ -32,7 +33,7 @@ export function say(line: string): void {
 }
 
 /** Opens a database that is there, and closes it when `use` is done. */
-export async function withDatabase<T>(
+async function withDatabase<T>(
   configuration: Configuration,
   use: (percolator: Percolator) => Promise<T>,
 ): Promise<T> {
@@ -42,7 +43,7 @@ export async function withDatabase<T>(
 }
 
 /** A tool goes on without a lock service, and says so. */
-export function warn({ sentence, isOver }: Warning): void {
+function warn({ sentence, isOver }: Warning): void {
   if (!isOver) process.stderr.write(`percolator: ${sentence}.\n`);
 }
 
@@ -243,6 +244,37 @@ export async function printChanges(
 async function sayInTime(line: string): Promise<void> {
   if (process.stdout.write(`${line}\n`)) return;
   await once(process.stdout, 'drain');
+}
+
+/*
+ * Backups, as operators and timers call them. Where they go, and how long they are kept, is theirs
+ * to say: nothing here removes a file.
+ */
+
+export async function makeBackup(
+  configuration: Configuration,
+  options: BackupOptions,
+): Promise<number> {
+  return withDatabase(configuration, async (percolator) => {
+    const { path, from, to, cells, bytes, whyFull } = await backup(percolator, options);
+    const kind = from === 0 ? 'full' : `changes since ${from}`;
+    if (whyFull !== undefined) process.stderr.write(`percolator backup: ${whyFull}.\n`);
+    say(`${path}  ${kind} up to ${to}, ${cells} cells, ${bytes} bytes`);
+    return 0;
+  });
+}
+
+/** Makes the store, if it is a folder that is not there. */
+export async function restoreBackup(
+  configuration: Configuration,
+  options: RestoreOptions,
+): Promise<number> {
+  if (!existsSync(options.from)) throw wrong(`there is no backup ${options.from}`);
+  await using percolator = await connectTo(configuration, { onWarning: warn });
+  const { at, tables, cells, pending } = await restore(percolator, options);
+  say(`${tables.length} tables as of ${at}, ${cells} cells: ${tables.join(', ')}`);
+  if (pending > 0) say(`Observers will run for ${pending} cells.`);
+  return 0;
 }
 
 /* Parked cells. */

@@ -1,4 +1,4 @@
-/** Marks keep what comes after a timestamp, without a process, until they lapse or are taken away. */
+/** Marks keep what comes after a timestamp, without a process, until they lapse or are erased. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openDatabase, type Percolator } from '../database.ts';

@@ -25,6 +25,7 @@ const layers: Record<string, readonly string[]> = {
   changes: ['base', 'bigtable', 'oracle', 'leases', 'transaction'],
   tables: ['base', 'bigtable', 'oracle', 'transaction'],
   typed: ['base', 'transaction', 'observer', 'tables'],
+  recipes: ['base', 'transaction', 'observer', 'typed'],
   backup: ['base', 'bigtable', 'oracle', 'transaction', 'changes', 'tables', 'root'],
   host: [
     'base',
@@ -109,6 +110,7 @@ const core = new Set([
   'changes',
   'tables',
   'typed',
+  'recipes',
 ]);
 
 function forbid(files: string[], group: string[], message: string): OxlintOverride {

@@ -94,7 +94,7 @@ test('the packed engine installs, type-checks and runs outside, and carries no t
     assert.equal((await execa(command ?? '', [...words, file], { cwd })).stdout, PRINTED);
     await rm(path.join(cwd, 'accounts'), { recursive: true });
   }
-  for (const door of ['bigtable', 'core', 'embedded', 'hbase', 'testing']) {
+  for (const door of ['bigtable', 'core', 'embedded', 'hbase', 'recipes', 'testing']) {
     const load = `import("percolator-engine/${door}").then((it) => console.log(Object.keys(it).length > 0))`;
     assert.equal((await execa(old.node, ['-e', load], { cwd })).stdout, 'true', door);
   }

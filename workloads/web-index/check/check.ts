@@ -26,7 +26,7 @@ import {
   shownAnchors,
   type WebIndex,
 } from '../model/index.ts';
-import { cellOf, pairRow, type TypedColumn } from '../percolator/columns.ts';
+import { cellOf, type ExportEntry, pairRow, type TypedColumn } from '#engine/recipes';
 import {
   ANCHORS,
   CAPTURE,
@@ -38,7 +38,6 @@ import {
   type Election,
   ENTRY,
   EXPORTED,
-  type ExportEntry,
   FORM,
   LINKED,
   LINKS,

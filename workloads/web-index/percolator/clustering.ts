@@ -25,7 +25,7 @@ import {
   readRow,
   settle,
   update,
-} from './columns.ts';
+} from '#engine/recipes';
 import { readCandidates } from './ranking.ts';
 import {
   ANCHORS,

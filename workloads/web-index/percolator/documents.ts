@@ -37,7 +37,7 @@ import {
   settle,
   update,
   writePairs,
-} from './columns.ts';
+} from '#engine/recipes';
 import {
   AWAITED,
   CAPTURE,

@@ -4,30 +4,23 @@
  *
  *     pages:publish ─▶ publisher ─▶ exports:entry ─▶ exporter ─▶ the serving index
  *
- * The publisher decides in a transaction what is to be served under a URL, and writes it to a queue
- * with one place for each URL: a newer entry takes the place of one that was not exported yet. The
- * exporter tells the serving index. That is outside of the transaction, so it may happen twice, and
- * late: a process that dies between the call and its commit leaves the entry to another process.
- * The version makes both harmless. It is the start timestamp of the publisher's transaction: of two
- * transactions that write one entry, the later one started after the commit of the other.
+ * The publisher decides in a transaction what is to be served under a URL, and offers it to an
+ * export queue (engine/recipes/export-queue.ts), whose exporter tells the serving index.
  */
-import { hash } from 'node:crypto';
 import type { Observer, Percolator, Transaction } from '#engine';
 import { type ServedPage, shownRank } from '../model/index.ts';
 import type { ExportTarget, IndexChange, ServingIndex } from '../serving/serving-index.ts';
 import { readElection } from './clustering.ts';
-import { cellOf, read, readRow, update } from './columns.ts';
+import { cellOf, readRow } from '#engine/recipes';
 import {
   ANCHORS,
   CAPTURED,
   CLUSTER,
   type Election,
-  ENTRY,
-  EXPORTED,
+  EXPORTS,
   PUBLISH,
   RANK,
   RENDERED,
-  SERVED,
 } from './tables.ts';
 
 export const publisher: Observer = {
@@ -35,18 +28,10 @@ export const publisher: Observer = {
   table: PUBLISH.table,
   column: PUBLISH.name,
   run: async (transaction, { row: url }) => {
-    const entry = await read(transaction, ENTRY, url);
-    const elected = await readElection(transaction, url);
-    const page = await whatToServe(transaction, url, elected);
-    const digest = page === undefined ? '' : hash('sha256', JSON.stringify(page), 'base64url');
-    if (page === 'not yet' || digest === (entry?.digest ?? '')) {
-      await transaction.lock(cellOf(ENTRY, url)); // As `settle` does (columns.ts).
-      return;
-    }
-    const kind = page === undefined ? 'remove' : 'put';
-    await update(transaction, ENTRY, url, { kind, version: transaction.startTimestamp, digest });
-    if (page === undefined) transaction.delete(cellOf(SERVED, url));
-    else transaction.set(cellOf(SERVED, url), SERVED.encode(page));
+    const page = await whatToServe(transaction, url, await readElection(transaction, url));
+    // An offer of what is there locks it, as `settle` does; and so must a wait for the election.
+    if (page === 'not yet') await transaction.lock(cellOf(EXPORTS.entry, url));
+    else await EXPORTS.offer(transaction, url, page);
   },
 };
 
@@ -87,18 +72,9 @@ async function whatToServe(
 }
 
 export function createExporter(serving: ExportTarget): Observer {
-  return {
-    name: 'exporter',
-    table: ENTRY.table,
-    column: ENTRY.name,
-    run: async (transaction, { row: url }) => {
-      const [entry, page] = await readRow(transaction, url, ENTRY, SERVED);
-      if (entry === undefined) return;
-      if (page === undefined) await serving.remove(url, entry.version);
-      else await serving.put(page, entry.version);
-      await update(transaction, EXPORTED, url, entry.version);
-    },
-  };
+  return EXPORTS.exporter(({ key: url, value: page, version }) =>
+    page === undefined ? serving.remove(url, version) : serving.put(page, version),
+  );
 }
 
 /**
@@ -125,11 +101,7 @@ export async function rebuildIndex(percolator: Percolator, index: ServingIndex):
 /** What the index is to serve, as of now. */
 async function* changesIn(percolator: Percolator): AsyncGenerator<IndexChange> {
   await using snapshot = await percolator.snapshot();
-  const columns = [ENTRY.name, SERVED.name];
-  for await (const { row: url, values } of snapshot.scan({ table: ENTRY.table, columns })) {
-    const entry = values.get(ENTRY.name);
-    if (entry === undefined) continue;
-    const served = values.get(SERVED.name);
-    yield { url, page: served && SERVED.decode(served), version: ENTRY.decode(entry).version };
+  for await (const { key: url, value: page, version } of EXPORTS.contents(snapshot)) {
+    yield { url, page, version };
   }
 }

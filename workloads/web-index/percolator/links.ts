@@ -19,7 +19,16 @@ import {
   mergeAnchors,
   REDIRECTS_MAX,
 } from '../model/index.ts';
-import { cellOf, notify, read, readPairs, readRow, settle, update, writePairs } from './columns.ts';
+import {
+  cellOf,
+  notify,
+  read,
+  readPairs,
+  readRow,
+  settle,
+  update,
+  writePairs,
+} from '#engine/recipes';
 import {
   COLLECT,
   DOCUMENT,

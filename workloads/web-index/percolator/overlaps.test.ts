@@ -10,7 +10,7 @@ import { createMemoryBigtable } from '#engine/testing';
 import { checkAtRest } from '../check/check.ts';
 import type { Capture } from '../model/index.ts';
 import { pageCapture } from '../model/warc.fixture.ts';
-import { read } from './columns.ts';
+import { read } from '#engine/recipes';
 import { createObservers, loadCapture } from './pipeline.ts';
 import { CLUSTER, createTables } from './tables.ts';
 import { MemoryServingIndex } from './memory-serving-index.fixture.ts';

@@ -15,7 +15,8 @@ test('there are samples of code', () => {
 
 for (const [, file = '', code = ''] of samples) {
   test(`the sample of ${file} is in that file`, () => {
-    const source = readFileSync(path.join(import.meta.dirname, '..', file), 'utf8');
+    const root = file.startsWith('engine/') ? '../../..' : '..';
+    const source = readFileSync(path.join(import.meta.dirname, root, file), 'utf8');
     assert.ok(withoutIndents(source).includes(withoutIndents(code)), code);
   });
 }

@@ -31,7 +31,7 @@ import { forEachInFlight } from '../../harness/load/loops.ts';
 import { type Capture, compareCaptures, kindOf } from '../model/index.ts';
 import type { ExportTarget } from '../serving/serving-index.ts';
 import { anchorForwarder, anchorPlacer, clustering, election } from './clustering.ts';
-import { cellOf, read } from './columns.ts';
+import { cellOf, read } from '#engine/recipes';
 import { documentProcessor, renderer, resourceWatcher } from './documents.ts';
 import { createExporter, publisher } from './exporting.ts';
 import { collector, linkInversion, redirectInversion } from './links.ts';

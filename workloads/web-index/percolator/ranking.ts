@@ -16,7 +16,7 @@
  */
 import type { Observer, Reader } from '#engine';
 import { electCanonical, finalRank, ranksFrom, sharesOf, shownRank } from '../model/index.ts';
-import { cellOf, notify, read, readMany, readPairs, readRow, settle } from './columns.ts';
+import { cellOf, notify, read, readMany, readPairs, readRow, settle } from '#engine/recipes';
 import {
   CLUSTER,
   ELECTED,

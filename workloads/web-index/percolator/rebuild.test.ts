@@ -6,7 +6,7 @@ import { temporaryFolder } from '#engine/testing';
 import type { ServedPage } from '../model/index.ts';
 import type { ServingIndex } from '../serving/serving-index.ts';
 import { openServingIndex } from '../serving/sqlite-index.ts';
-import { cellOf } from './columns.ts';
+import { cellOf } from '#engine/recipes';
 import { rebuildIndex } from './exporting.ts';
 import { createTables, ENTRY, SERVED } from './tables.ts';
 
@@ -22,7 +22,7 @@ async function decide(percolator: Percolator, page: ServedPage | undefined): Pro
   return percolator.transact(async (transaction) => {
     const version = transaction.startTimestamp;
     const kind = page === undefined ? 'remove' : 'put';
-    transaction.set(cellOf(ENTRY, URL_A), ENTRY.encode({ kind, version, digest: '' }));
+    transaction.set(cellOf(ENTRY, URL_A), ENTRY.encode({ kind, version }));
     if (page === undefined) transaction.delete(cellOf(SERVED, URL_A));
     else transaction.set(cellOf(SERVED, URL_A), SERVED.encode(page));
     return version;

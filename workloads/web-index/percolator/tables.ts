@@ -24,11 +24,11 @@ import {
   type Resource,
   type ServedPage,
 } from '../model/index.ts';
-import { type TypedColumn, jsonColumn } from './columns.ts';
+import { type ExportEntry, ExportQueue, jsonColumn, type TypedColumn } from '#engine/recipes';
 
 const PAGES = 'pages';
 const CLUSTERS = 'clusters';
-const EXPORTS = 'exports';
+const EXPORT_TABLE = 'exports';
 
 /** What the document processor has found in a page, without its links. */
 export interface PageDocument extends Omit<ProcessedPage, 'links'> {
@@ -43,15 +43,6 @@ export type Captured = Pick<Capture, 'timeMs' | 'ordinal'>;
 export interface Election {
   readonly canonical: string;
   readonly members: readonly string[];
-}
-
-/** The state of an export: what the serving index has to do. */
-export interface ExportEntry {
-  readonly kind: 'put' | 'remove';
-  /** Grows with each entry of the row: the start timestamp of the transaction that wrote it. */
-  readonly version: number;
-  /** The hash of the served page; empty for a removal. */
-  readonly digest: string;
 }
 
 /** Written by the loader. */
@@ -106,11 +97,12 @@ export const JOINED: TypedColumn<readonly (readonly [url: string, joined: number
   'joined',
 );
 
-export const ENTRY: TypedColumn<ExportEntry> = jsonColumn(EXPORTS, 'entry');
-/** The page of an entry that puts one. The serving index can be rebuilt from this column. */
-export const SERVED: TypedColumn<ServedPage> = jsonColumn(EXPORTS, 'served');
+/** What is served. The serving index can be rebuilt from this column and `ENTRY`. */
+export const SERVED: TypedColumn<ServedPage> = jsonColumn(EXPORT_TABLE, 'served');
+export const EXPORTS: ExportQueue<ServedPage> = new ExportQueue(SERVED);
+export const ENTRY: TypedColumn<ExportEntry> = EXPORTS.entry;
 /** The version that the serving index was last told. */
-export const EXPORTED: TypedColumn<number> = jsonColumn(EXPORTS, 'exported');
+export const EXPORTED: TypedColumn<number> = EXPORTS.exported;
 
 export const DEPENDENTS: TypedColumn<true> = jsonColumn('dependents', 'includes');
 export const REDIRECTED: TypedColumn<true> = jsonColumn('redirects', 'redirects');
@@ -136,7 +128,7 @@ const OBSERVED = [
   VOTE,
   ENTRY,
 ];
-const OBSERVED_TABLES = [PAGES, CLUSTERS, EXPORTS];
+const OBSERVED_TABLES = [PAGES, CLUSTERS, EXPORT_TABLE];
 const PAIR_TABLES = [DEPENDENTS, REDIRECTED, LINKED, USERS, MEMBERS].map(({ table }) => table);
 
 /** Harmless if they exist. */

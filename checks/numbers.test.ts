@@ -22,6 +22,7 @@ const figure8 = readRunRecord(path.join(ROOT, 'results/reference/figure-8'));
 const figure9 = readRunRecord(path.join(ROOT, 'results/reference/figure-9'));
 const figure10 = ifMeasured('results/reference/figure-10');
 const webIndex = ifMeasured('results/reference/web-index');
+const peers = readRunRecord(path.join(ROOT, 'results/reference/peers'));
 
 describe('README.md says what was measured:', () => {
   for (const { says, paper, holdsIf, script, finding } of claimsOf(referenceRecords())) {
@@ -177,6 +178,30 @@ describe('docs/batch-engines.md says what was measured:', () => {
   }
 });
 
+describe('docs/peers.md says what was measured:', () => {
+  for (const [name] of peers.findings?.tables.find((one) => one.name === 'crawl')?.rows ?? []) {
+    test(String(name), () => {
+      const of = (table: string, column: string): string =>
+        inThreeDigits(numberIn(peers, table, column, String(name)));
+      const crawl = ['documents/s', 'CPU, us', 'CPU at this rate, us', 'median ms'];
+      const cells = ['reads', 'writes'].flatMap((kind) =>
+        ['1 caller', '64 callers'].map((callers) => of('cells', `${kind}/s, ${callers}`)),
+      );
+      const row = [...crawl.map((column) => of('crawl', column)), ...cells];
+      contains('docs/peers.md', `\`${name}\` | ${row.join(' | ')} |`);
+    });
+  }
+
+  test('in README.md, what a document costs there', () => {
+    const us = (name: string): string => inThreeDigits(numberIn(peers, 'crawl', 'CPU, us', name));
+    contains(
+      'README.md',
+      `${us('percolator-memory')} µs of processor time in memory (TiKV's client: ${us('client-go-memory')}), and ` +
+        `${us('percolator-hbase')} on HBase (Omid: ${us('omid-hbase')})`,
+    );
+  });
+});
+
 describe('docs/verification.md says what was found:', () => {
   const FOLDER = 'results/reference/verification';
   const recordOf = (script: string) => readRunRecord(path.join(ROOT, FOLDER, script));
@@ -236,6 +261,10 @@ function numberOf(table: string, column: string, system: string): number {
 function ifMeasured(folder: string): RunRecord | null {
   const whole = path.join(ROOT, folder);
   return existsSync(whole) ? readRunRecord(whole) : null;
+}
+
+function inThreeDigits(value: number | null): string {
+  return value === null ? '-' : Number(value.toPrecision(3)).toLocaleString('en');
 }
 
 function rounded(count: number): string {

@@ -128,7 +128,7 @@ await runExperiment(
       about: `${counted(options.systems.length, 'systems')} as far as they are here, ${counted(options.repeats, 'turns')}, up to ${options.documents} new documents each`,
       seconds: options.systems.length * options.repeats * secondsOfTurn(options),
       store: {
-        name: options.systems.join(', '),
+        name: 'this engine\u2019s, and those of its peers',
         durability: 'The table of what survives says it for each system.',
       },
       limitations: [

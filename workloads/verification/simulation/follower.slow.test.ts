@@ -4,7 +4,14 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { notCovered, planOf, simulate, simulateSeeds } from './index.ts';
+import {
+  notCovered,
+  planOf,
+  planOnHBase,
+  simulate,
+  simulateSeeds,
+  withFollowers,
+} from './index.ts';
 
 const SEEDS = 120;
 
@@ -13,6 +20,14 @@ test(`changes are reported once, in order, in the runs of ${SEEDS} seeds`, async
   assert.deepEqual(tally.failed, []);
   assert.equal(tally.runs, SEEDS);
   assert.deepEqual(notCovered(tally), []);
+});
+
+test('so they are on simulated clusters of HBase', async () => {
+  for (const seed of [2, 6, 8]) {
+    const { violations, counts } = await simulate(withFollowers(planOnHBase(seed)));
+    assert.deepEqual(violations, [], `seed ${seed}`);
+    assert.ok(counts.commits > 0);
+  }
 });
 
 test('a run with followers is repeated bit for bit, also from a file', async () => {

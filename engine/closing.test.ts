@@ -107,6 +107,38 @@ test('P81: close ends after lockWaitMsMax although a commit hangs; its locks are
   assert.equal(again.clock.monotonicMs(), 0, 'it did not wait');
 });
 
+test('P81: a closed database asks neither store nor oracle anything, whatever is answered late', async () => {
+  const memory = createMemoryBigtable();
+  const [read, late] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const asked: string[] = [];
+  const store = decorate(memory, {
+    readRow: async (table, row, filters) => {
+      asked.push(`${table}/${row}`);
+      const found = await memory.readRow(table, row, filters);
+      if (table !== 'percolator-collector') return found;
+      read.resolve();
+      await late.promise;
+      return found;
+    },
+  });
+  const { database } = await open({ store });
+  const families = ['collector'];
+  await memory.createTable('percolator-collector', { families });
+  const interrupted = { phase: 'collecting', deletionHorizon: 1, table: '', row: '' };
+  const value = Buffer.from(JSON.stringify(interrupted));
+  const progress = { family: 'collector', qualifier: 'progress', timestamp: 1, value };
+  await memory.mutateRows([
+    { table: 'percolator-collector', row: 'progress', mutations: [{ kind: 'set', ...progress }] },
+  ]);
+  const collecting = database.collectGarbage({ messageLifetimeMs: 1 });
+  await read.promise;
+  await database.close();
+  const before = asked.length;
+  late.resolve();
+  await assert.rejects(collecting, CLOSED);
+  assert.deepEqual(asked.slice(before), []);
+});
+
 test('P81: what waits when the database is closed ends at once', async () => {
   const memory = createMemoryBigtable();
   const dead = holding(memory);

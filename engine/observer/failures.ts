@@ -233,9 +233,6 @@ export async function findStoreError(
     isNotifiedNow = true; // The table has not been dropped, at least not whole.
     if (isAboutTable(error)) await useTable(context, cell);
     else await context.oracle.readHorizon();
-    // The identity is not read through the store that refuses calls of a closed database.
-    const refusal = context.closing.refusal();
-    if (refusal !== undefined) await refusal;
     await context.identity?.check();
     if (hasCode(error, 'WRONG_DATABASE')) return { error, isRefusal: true };
     return undefined; // The observer asked for another table, or another store.

@@ -143,6 +143,28 @@ test('a worker that rests long scans at once when the storage hints and for idle
   assert.equal(listeners.size, 0);
 });
 
+test('a change of the process for which its worker has no room is found by a scan as soon as there is room', async () => {
+  // With so many columns, there is room for fifty cells of each.
+  const columns = Array.from({ length: 2_000 }, (_, i) => `seen ${i}`);
+  const database = await openTestDatabase({ observed: columns });
+  const a = database.client('A');
+  const [runsEnd, rows] = [Promise.withResolvers<void>(), new Set<string>()];
+  const run = async (_: unknown, { row }: { readonly row: string }): Promise<void> => {
+    await runsEnd.promise;
+    rows.add(row);
+  };
+  const observers = columns.map((column) => ({ name: 'observer', table: 't', column, run }));
+  const options = { concurrency: 1, idleMsMax: 3_600_000, slowMs: 1e9 };
+  await using worker = new Worker(a.context, observers, options);
+  await database.clock.advance(600_000); // The next rest takes half a minute.
+  const names = Array.from({ length: 55 }, (_, i) => `row ${i}`);
+  for (const name of names) await a.write({ [`${name}:seen 0`]: '1' });
+  runsEnd.resolve();
+  await database.clock.advance(1_000);
+  assert.deepEqual([...rows].toSorted(), names.toSorted());
+  assert.equal(worker.counters.clean + worker.counters.runs, names.length);
+});
+
 test('a longest rest that is shorter than the shortest is refused', () => {
   assert.throws(() => settingsOf({ idleMs: 10, idleMsMax: 9 }), /idleMsMax.*\(10\), not 9/);
 });

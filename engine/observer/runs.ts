@@ -50,6 +50,8 @@ export interface RunsServices {
   readonly locks: ScanLocks | undefined;
   readonly onFailure: (failure: ObserverFailure) => void;
   readonly onCommitted: (run: CommittedRun) => void;
+  /** Called if a cell that no scan has found has no room: now a scan has to find it. */
+  readonly onNoRoom: () => void;
   /** Called if the worker cannot go on. */
   readonly end: (error: unknown) => void;
 }
@@ -125,8 +127,8 @@ export class ObserverRuns {
   /** Cells that a transaction of this process has notified. */
   notified({ strong, weak, commitTimestamp, cause, span }: CommittedNotification): void {
     const why = { timestamp: commitTimestamp, cause, span };
-    for (const cell of strong) this.#add({ ...cell, weak: false, ...why });
-    for (const cell of weak) this.#add({ ...cell, weak: true, ...why });
+    for (const cell of strong) this.#hear({ ...cell, weak: false, ...why });
+    for (const cell of weak) this.#hear({ ...cell, weak: true, ...why });
     this.fill();
   }
 
@@ -220,6 +222,11 @@ export class ObserverRuns {
     }
   }
 
+  /** Takes a cell that no scan has found: the storage may not have hinted at it. */
+  #hear(cell: Notified): void {
+    if (this.#add(cell) === 'no room') this.#services.onNoRoom();
+  }
+
   /** It is new unless it waits, runs, or rests after a failure. */
   #add(cell: Notified): 'added' | 'known' | 'no room' {
     const name = nameOf(cell);
@@ -240,7 +247,7 @@ export class ObserverRuns {
     this.#services.locks?.done(name);
     const again = this.#again.get(name);
     this.#again.delete(name);
-    if (again !== undefined && again.timestamp > cell.timestamp) this.#add(again);
+    if (again !== undefined && again.timestamp > cell.timestamp) this.#hear(again);
     this.fill();
   }
 

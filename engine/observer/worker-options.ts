@@ -45,8 +45,9 @@ export interface WorkerSettings {
   /**
    * Longest rest, in milliseconds: rests grow while there is nothing to do (scans.ts). Default 250;
    * if `idleMs` is given, the same as `idleMs`, so that rests do not grow. It is the latency of the
-   * first change after a long pause, where the storage gives no hint. Too small: even an idle
-   * worker burns CPU.
+   * first change after a long pause, where the storage gives no hint; also of one whose own process
+   * was to run its observers, and did not: it died, stopped its worker, or heard COMMIT_UNKNOWN.
+   * Too small: even an idle worker burns CPU.
    */
   readonly idleMsMax: number;
   /**

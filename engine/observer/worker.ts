@@ -85,6 +85,7 @@ export class Worker implements AsyncDisposable {
       observers: columns,
       onFailure: warnings.guard('onFailure', onFailure),
       onCommitted: warnings.guard('onCommitted', onCommitted),
+      onNoRoom: () => this.#rest.wake(),
       end: (error) => this.#end(error),
     });
     const { telemetry, oracle } = context;

@@ -167,6 +167,26 @@ test('a transaction is a span, and each of its steps a span within', async () =>
   }
 });
 
+test('a transaction that runs again has a span for each of its two prewrites', async () => {
+  const { telemetry, spans } = collectTelemetry();
+  await using percolator = await open(telemetry);
+  let runs = 0;
+  await percolator.transact(async (transaction) => {
+    if (++runs === 1) await percolator.transact(write('a'));
+    for (const row of ['a', 'b']) await write(row)(transaction);
+  });
+  const prewrites = spans.filter(({ name }) => name.includes('prewrite'));
+  assert.deepEqual(
+    prewrites.map(({ name }) => name),
+    [
+      'percolator.prewrite', // Of the rival.
+      'percolator.prewrite', // Of the first run, which loses.
+      'percolator.prewrite.primary',
+      'percolator.prewrite.secondaries',
+    ],
+  );
+});
+
 test('a failed transaction says its code in its span, and nothing of the data', async () => {
   const { telemetry, spans } = collectTelemetry();
   await using percolator = await open(telemetry);

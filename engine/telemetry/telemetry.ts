@@ -148,9 +148,15 @@ export class Telemetry implements Recorder {
     return measured;
   }
 
+  /** A database calls its measured oracle by an object of its own, whose ages are the same. */
+  isCalledBy(oracle: TimestampOracle, caller: TimestampOracle): void {
+    const ages = this.#ages.get(oracle);
+    if (ages !== undefined) this.#ages.set(caller, ages);
+  }
+
   /**
    * How long ago timestamps were handed out, as far as this process knows.
-   * @param oracle what `oracleOf` returned
+   * @param oracle what `oracleOf` returned, or what calls that
    */
   agesOf(oracle: TimestampOracle): TimestampAges {
     const ages = this.#ages.get(oracle);

@@ -4,7 +4,7 @@
  *
  *     percolator.transaction    start and commit timestamp, kind, outcome
  *       ├─ percolator.begin               a start timestamp, under the lease
- *       ├─ percolator.prewrite
+ *       ├─ percolator.prewrite            in two, `.primary` and `.secondaries`, when it runs again
  *       ├─ percolator.timestamp           the commit timestamp
  *       ├─ percolator.notify              only where it is waited for
  *       ├─ percolator.commit.primary      the commit point
@@ -30,6 +30,8 @@ import { errorType, type Recorder, stopwatch } from './measured.ts';
 export type StepName =
   | 'begin'
   | 'prewrite'
+  | 'prewrite.primary'
+  | 'prewrite.secondaries'
   | 'timestamp'
   | 'notify'
   | 'commit.primary'

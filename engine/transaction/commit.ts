@@ -181,7 +181,8 @@ async function prewrite(
     for (const next of inTwo ? [rows.slice(0, 1), rows.slice(1)] : [rows]) {
       if (next.length === 0) continue;
       sent = rows.slice(0, sent.length + next.length);
-      conflicts = await during(trace?.step('prewrite'), prewriteRows(context, next, plan));
+      const step = trace?.step(prewriteStep(next, rows));
+      conflicts = await during(step, prewriteRows(context, next, plan));
       refuseConflicts(context, conflicts);
     }
     // Only now, with all locks held: a reader with a later start timestamp will meet them (P10,
@@ -206,6 +207,15 @@ async function prewrite(
     await cleanUpAfter(context, conflicts);
     throw error;
   }
+}
+
+/** Where the primary's row is locked before all others, there are two steps. */
+function prewriteStep(
+  next: readonly RowWrites[],
+  rows: readonly RowWrites[],
+): 'prewrite' | 'prewrite.primary' | 'prewrite.secondaries' {
+  if (next.length === rows.length) return 'prewrite';
+  return next[0] === rows[0] ? 'prewrite.primary' : 'prewrite.secondaries';
 }
 
 /** @throws WRITE_CONFLICT, ROLLED_BACK */

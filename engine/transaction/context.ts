@@ -153,13 +153,16 @@ export function createContext(services: EngineServices, given: OptionsGiven = {}
   const { oracle, clock, liveness } = services;
   const nonce = nonceOf(services);
   const closing = new Closing();
+  const guarded = oracleUntilClosed(oracle, closing);
+  services.telemetry?.isCalledBy(oracle, guarded);
   const leases = services.leases ?? { store: unbatchedStore, freshTimestamp: () => oracle.next() };
   return {
     ...services,
     store: countCalls(store, counters, closing),
     storeByUserName: countCalls(storeByUserName, counters, closing),
+    oracle: guarded,
     catalog: services.catalog,
-    identity: services.identity,
+    identity: services.identity && identityUntilClosed(services.identity, closing),
     telemetry: services.telemetry,
     isObserved: (table, column) => services.isObserved(table, column),
     nonce,
@@ -245,7 +248,7 @@ function noCounts(): Counters {
  * The end of an open database (P81, closed during commits).
  *
  *     open ──begin──▶ closing: nothing new begins, waits end, commits in flight go on to their end
- *          ──end────▶ closed: nothing is sent to the storage any more
+ *          ──end────▶ closed: nothing is sent to storage and oracle any more
  *
  * A commit that was cut off in the middle would leave its locks. All that meet them would wait for
  * their time to live, because the process lives.
@@ -274,7 +277,7 @@ class Closing {
     if (this.#begun.signal.aborted) throw wasClosed();
   }
 
-  /** For each call of the storage. Undefined until the database is closed. */
+  /** For each call of storage and oracle. Undefined until the database is closed. */
   refusal(): Promise<never> | undefined {
     return this.#isOver ? Promise.reject(wasClosed()) : undefined;
   }
@@ -286,6 +289,32 @@ class Closing {
     await clock.sleep(ms, this.signal);
     this.refuseNew();
   }
+}
+
+/** Work that hears an answer after the database was closed must not go on with the oracle. */
+function oracleUntilClosed(oracle: TimestampOracle, closing: Closing): TimestampOracle {
+  return {
+    get horizon() {
+      return oracle.horizon;
+    },
+    get drops() {
+      return oracle.drops;
+    },
+    next: () => closing.refusal() ?? oracle.next(),
+    readHorizon: () => closing.refusal() ?? oracle.readHorizon(),
+    raiseHorizon: (horizon) => closing.refusal() ?? oracle.raiseHorizon(horizon),
+    announceDrop: () => closing.refusal() ?? oracle.announceDrop(),
+    belongTo: (identity) => closing.refusal() ?? oracle.belongTo(identity),
+  };
+}
+
+/** The identity is not read through the store that refuses calls of a closed database. */
+function identityUntilClosed(identity: Identity, closing: Closing): Identity {
+  return {
+    name: identity.name,
+    check: () => closing.refusal() ?? identity.check(),
+    causeOf: (error) => closing.refusal()?.catch(() => error) ?? identity.causeOf(error),
+  };
 }
 
 export function wasClosed(): PercolatorError {

@@ -21,11 +21,12 @@ import {
 } from './index.ts';
 
 const SEEDS = 300;
-/** Runs in which nothing was wrong with the engine, and which failed because of the world. */
-const HONEST = [
+/** Runs that have failed once: all but the last because of the world, not of the engine. */
+const FAILED_ONCE = [
   [295, 'a client exits when all transactions have ended: it had the only worker'],
   [663, "the second database's oracle is hit by faults, and must not die of them"],
   [1988, 'the run lasts longer than a process may wait'],
+  [5457, 'a collection hears an answer after its database was closed'],
 ] as const;
 
 describe('no rule is broken', () => {
@@ -36,7 +37,7 @@ describe('no rule is broken', () => {
     assert.deepEqual(tally.failed, []);
   });
 
-  for (const [seed, what] of HONEST) {
+  for (const [seed, what] of FAILED_ONCE) {
     test(`in the run of seed ${seed}: ${what}`, async () => {
       assert.deepEqual((await simulate(planOf(seed))).violations, []);
     });

@@ -191,7 +191,8 @@ export class GarbageCollector {
     const { oracle, leases, clock } = this.#context;
     const began = this.#began ?? (await oracle.next());
     await leases.renew(); // Otherwise this process's own earlier bound would hold the horizon back.
-    const kept = await this.#historyFrom();
+    const { historyMs } = this.#settings;
+    const kept = historyMs === 0 ? undefined : await this.#historyFrom(historyMs);
     const moved = await moveHorizon(oracle, this.#services.watch, { began, kept });
     const { heldBackBy: lease } = moved;
     this.#lease = lease && { process: processOf(lease.token), timestamp: lease.bound };
@@ -201,10 +202,8 @@ export class GarbageCollector {
     return 'more';
   }
 
-  /** The timestamp from which on history is kept; undefined if none is. */
-  async #historyFrom(): Promise<Timestamp | undefined> {
-    const { historyMs } = this.#settings;
-    if (historyMs === 0) return undefined;
+  /** The timestamp from which on history is kept. */
+  async #historyFrom(historyMs: number): Promise<Timestamp> {
     const { store, clock } = this.#context;
     return (await noteAt(store, clock.wallMs() - historyMs))?.timestamp ?? 0;
   }

@@ -8,6 +8,7 @@ const OWNERS = 'the processes of the world share no folder, socket or store with
 const HBASE = 'the world has one storage that answers at once, and no servers or regions';
 const OWN_TABLES =
   "what processes ask of the engine's own tables (definitions, leases, identity) is answered at once, so nothing can come in between";
+const CHANGES = 'no task of the world reads changes';
 const SERVICES = 'the world has no lock service and no second database';
 const SHORT_SLEEPS = 'short sleeps end at once in the world, so that a backoff cannot be seen';
 const HEARTBEATS = 'the judge would have to tell a withheld heartbeat from one that was never sent';
@@ -63,6 +64,9 @@ export const WITHOUT_ENTRY: Readonly<Record<string, string>> = {
   P84: OWNERS,
   P85: SERVICES,
   P86: 'all processes of the world run one version of the engine',
+  P87: CHANGES,
+  P88: CHANGES,
+  P89: CHANGES,
 };
 
 /** The table of protocol.md: each reason once, with its rules. */

@@ -13,7 +13,7 @@ import {
   withFollowers,
 } from './index.ts';
 
-const SEEDS = 120;
+const SEEDS = 50;
 
 test(`changes are reported once, in order, in the runs of ${SEEDS} seeds`, async () => {
   const tally = await simulateSeeds({ from: 1, to: SEEDS, jobs: 2, follows: true }, () => {});

@@ -106,7 +106,10 @@ function failureOf(folder: string, { exitCode, stderr }: Ended): string | null {
 function replace(reference: string, run: string): void {
   const [fresh, old] = [`${reference}.new`, `${reference}.old`];
   rmSync(fresh, { recursive: true, force: true });
-  cpSync(run, fresh, { recursive: true });
+  // A dark picture is kept where a page shows it, and then the old one is there.
+  const isWanted = (file: string): boolean =>
+    !file.endsWith('-dark.png') || existsSync(path.join(reference, path.basename(file)));
+  cpSync(run, fresh, { recursive: true, filter: isWanted });
   renameSync(reference, old);
   renameSync(fresh, reference);
   rmSync(old, { recursive: true });

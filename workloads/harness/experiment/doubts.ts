@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isVirtual, type Recording, type RunRecord } from '#results';
 import { monotonicMs } from '../load/monotonic-clock.ts';
+import { cpuSecondsOf } from '../processes/processor-time.ts';
 import { keeping } from './keeping.ts';
 
 /** Puts into the record what of the machine makes the run doubtful, whatever ends it. */
@@ -29,7 +30,7 @@ export interface MachineMoment {
   readonly wallMs: number;
   /** Of a clock that is never set. */
   readonly monotonicMs: number;
-  /** The processor time of this process, in clock ticks. */
+  /** The processor time of this process and of what it has started, in clock ticks. */
   readonly own: number;
   /** Of all processors since the machine was started; null where there is no /proc. */
   readonly processor: ProcessorTicks | null;
@@ -57,7 +58,8 @@ const STOLEN_SHARE_MIN = 0.02;
 const BUSY_SHARE_MIN = 0.25;
 /** A shorter look at the machine would see single ticks. */
 const BEFORE_MS_MIN = 300;
-const TICK_US = 10_000;
+/** Clock ticks of a second. */
+const TICKS = 100;
 
 /** Whole sentences; none if nothing is doubtful. */
 export function doubtsOf({ before, begin, end }: MomentsOfRun): readonly string[] {
@@ -90,11 +92,10 @@ function busyDoubt(before: MachineMoment, begin: MachineMoment): string | null {
 }
 
 export function machineMoment(): MachineMoment {
-  const { user, system } = process.cpuUsage();
   return {
     wallMs: Date.now(),
     monotonicMs: monotonicMs(),
-    own: (user + system) / TICK_US,
+    own: (cpuSecondsOf([process.pid]) ?? 0) * TICKS,
     processor: processorTicks(),
   };
 }

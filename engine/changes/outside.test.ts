@@ -1,8 +1,8 @@
 /** What is made of changes for programs outside: values of one cell, JSON, server-sent events. */
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { textOf } from '../base/index.ts';
 import { openDatabase, type Percolator } from '../database.ts';
@@ -14,6 +14,8 @@ import {
   debeziumEnvelope,
   sendChanges,
 } from './index.ts';
+import type { ChangesOptions } from './changes.ts';
+import type { WithChanges } from './server-sent-events.ts';
 
 async function openWithTable(t: TestContext): Promise<Percolator> {
   const percolator = await openDatabase({ store: createMemoryBigtable() });
@@ -171,4 +173,79 @@ test('an answer ends when the database is closed', async (t) => {
   const reading = Array.fromAsync(body ?? []);
   await percolator.close();
   assert.ok((await reading).length > 0);
+});
+
+/** An answer of node:http to a browser that asks, does with the connection what it wants, and sends no more. */
+async function answered(
+  t: TestContext,
+  percolator: Percolator,
+  by: {
+    readonly options?: ChangesOptions;
+    readonly browser?: (socket: Socket) => void;
+    readonly answers?: (response: ServerResponse) => Promise<unknown>;
+  },
+): Promise<{ readonly sending: Promise<void>; readonly response: ServerResponse }> {
+  const { options = {}, browser, answers } = by;
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.closeAllConnections());
+  t.after(() => server.close());
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  const [request, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse];
+  browser?.(socket);
+  await answers?.(response);
+  return { sending: sendChanges(percolator, 't', { request, response }, options), response };
+}
+
+test('a browser that has left before its answer begins is left alone', async (t) => {
+  const percolator = await openWithTable(t);
+  const { sending } = await answered(t, percolator, {
+    browser: (socket) => socket.destroy(),
+    answers: (response) => once(response, 'close'),
+  });
+  await sending;
+});
+
+test('the signal of the caller ends an answer, also one that its browser does not read', async (t) => {
+  const percolator = await openWithTable(t);
+  for (let i = 0; i < 8; i++) await write(percolator, { [`x${i}`]: 'x'.repeat(2 ** 20) });
+  const ending = new AbortController();
+  const options = { from: 0, signal: ending.signal };
+  const { sending, response } = await answered(t, percolator, { options });
+  while (!response.writableNeedDrain) await new Promise((resolve) => setTimeout(resolve, 5));
+  ending.abort();
+  await sending;
+  const quiet = new AbortController();
+  const request = new Request('http://localhost/');
+  const { body } = await changesResponse(percolator, 't', request, { signal: quiet.signal });
+  const reading = Array.fromAsync(body ?? []);
+  quiet.abort();
+  await reading;
+});
+
+test('changes end with the request, and with the body, although nothing reads them', async (t) => {
+  const percolator = await openWithTable(t);
+  for (const end of ['request', 'body', 'options'] as const) {
+    const ended = Promise.withResolvers<void>();
+    const watched: WithChanges = {
+      changes: async function* noted(...given) {
+        try {
+          yield* percolator.changes(...given);
+        } finally {
+          ended.resolve();
+        }
+      },
+    };
+    const [leaving, stopping] = [new AbortController(), new AbortController()];
+    const request = new Request('http://localhost/', { signal: leaving.signal });
+    const options = { signal: stopping.signal };
+    const { body } = await changesResponse(watched, 't', request, options);
+    await new Promise((resolve) => setImmediate(resolve));
+    if (end === 'request') leaving.abort();
+    else if (end === 'body') await body?.cancel();
+    else stopping.abort();
+    await ended.promise;
+  }
 });

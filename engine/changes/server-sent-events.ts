@@ -12,7 +12,7 @@
  * For whatever takes a `Request` and gives a `Response`; `sendChanges` is for servers of node:http.
  * Whether the caller may read the table is for the program to decide, before it calls this.
  */
-import { PercolatorError } from '../base/index.ts';
+import { PercolatorError, unlessAborted } from '../base/index.ts';
 import type { ChangeEvent, ChangesOptions } from './changes.ts';
 import { changeJson } from './json.ts';
 
@@ -39,12 +39,15 @@ export async function changesResponse(
   request: EventsRequest,
   options: ChangesOptions = {},
 ): Promise<Response> {
+  const left = new AbortController();
   const started = await start(percolator, table, options, {
     lastId: request.headers.get('last-event-id'),
-    signal: request.signal,
+    left: [request.signal, left.signal],
   });
   if ('status' in started) return new Response(started.sentence, { status: started.status });
-  const { texts } = started;
+  const { texts, signal } = started;
+  // Nothing may read the body any more, and what waits for a change ends by the signal only.
+  signal.addEventListener('abort', () => void texts.return());
   const encoder = new TextEncoder();
   const body = new ReadableStream<Uint8Array>({
     pull: async (controller) => {
@@ -52,9 +55,7 @@ export async function changesResponse(
       if (done === true) controller.close();
       else controller.enqueue(encoder.encode(value));
     },
-    cancel: async () => {
-      await texts.return();
-    },
+    cancel: () => left.abort('left'),
   });
   return new Response(body, { headers: HEADERS });
 }
@@ -66,6 +67,7 @@ export interface IncomingEvents {
 
 /** What is needed of its `ServerResponse`. */
 export interface OutgoingEvents {
+  readonly destroyed: boolean;
   writeHead(status: number, headers: Readonly<Record<string, string>>): unknown;
   write(text: string): boolean;
   end(text?: string): unknown;
@@ -73,7 +75,10 @@ export interface OutgoingEvents {
   once(event: 'drain', listener: () => void): unknown;
 }
 
-/** Sends changes as the answer to a request; resolves when the browser has left. */
+/**
+ * Sends changes as the answer to a request; resolves when the browser has left, `options.signal`
+ * says so, or the database is closed.
+ */
 export async function sendChanges(
   percolator: WithChanges,
   table: string,
@@ -81,15 +86,13 @@ export async function sendChanges(
   options: ChangesOptions = {},
 ): Promise<void> {
   const left = new AbortController();
-  const gone = new Promise<void>((resolve) => {
-    response.on('close', () => {
-      left.abort('left');
-      resolve();
-    });
-  });
+  response.on('close', () => left.abort('left'));
+  if (response.destroyed) return; // The browser left before: that is not said again.
   const lastId = request.headers['last-event-id'];
-  const given = { lastId: typeof lastId === 'string' ? lastId : null, signal: left.signal };
-  const started = await start(percolator, table, options, given);
+  const started = await start(percolator, table, options, {
+    lastId: typeof lastId === 'string' ? lastId : null,
+    left: [left.signal],
+  });
   if ('status' in started) {
     response.writeHead(started.status, { 'content-type': 'text/plain' });
     response.end(started.sentence);
@@ -97,16 +100,16 @@ export async function sendChanges(
   }
   response.writeHead(200, HEADERS);
   for await (const text of started.texts) {
-    // A browser that does not read must not fill the memory.
     if (response.write(text)) continue;
+    // A browser that does not read must not fill the memory.
     const drained = new Promise<void>((resolve) => response.once('drain', resolve));
-    await Promise.race([drained, gone]);
+    await unlessAborted(drained, started.signal).catch(() => undefined);
   }
   response.end();
 }
 
 type Started =
-  | { readonly texts: AsyncGenerator<string, void, undefined> }
+  | { readonly texts: AsyncGenerator<string, void, undefined>; readonly signal: AbortSignal }
   | { readonly status: number; readonly sentence: string };
 
 /** Waits for the first event: once the answer has begun, its status cannot tell any more. */
@@ -114,13 +117,14 @@ async function start(
   percolator: WithChanges,
   table: string,
   options: ChangesOptions,
-  { lastId, signal }: { readonly lastId: string | null; readonly signal: AbortSignal },
+  { lastId, left }: { readonly lastId: string | null; readonly left: readonly AbortSignal[] },
 ): Promise<Started> {
+  const signal = AbortSignal.any([...left, ...(options.signal ? [options.signal] : [])]);
   try {
     const from = lastId === null || lastId === '' ? options.from : lastId;
     const events = percolator.changes(table, { ...options, from, follow: true, signal });
     const first = await events.next();
-    return { texts: textsOf(first, events) };
+    return { texts: textsOf(first, events), signal };
   } catch (error) {
     if (!(error instanceof PercolatorError)) throw error;
     return { status: STATUS[error.code] ?? 503, sentence: error.message };

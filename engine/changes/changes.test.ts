@@ -1,7 +1,7 @@
 /** The changes of a table: what is reported, in which order, and what a cursor promises. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { textOf } from '../base/index.ts';
+import { PercolatorError, textOf } from '../base/index.ts';
 import { openDatabase, type Percolator } from '../database.ts';
 import { openScene } from '../testing/collection-scene.ts';
 import { cell, createMemoryBigtable, openTestDatabase, put } from '../testing/index.ts';
@@ -321,4 +321,31 @@ test('on a folder, a look reads what has changed, and a commit ends the rest', a
   assert.ok(performance.now() - before < 10_000, 'it did not wait for the rest to end');
   assert.equal(textOfEvent(event.value), 'row 7 7:c=changed');
   await events.return();
+});
+
+test('values before are asked for again where nothing answers for a moment', async () => {
+  const database = await openTestDatabase();
+  const [a, b] = [database.client('A'), database.client('B')];
+  await a.write({ x: '1' });
+  await a.write({ x: '2' });
+  let refusals = 0;
+  b.store.beforeCall = async (call) => {
+    if (call.kind !== 'read' || call.operation !== 'readRow' || refusals++ > 0) return;
+    throw new PercolatorError('STORE_UNAVAILABLE', 'the store is away for a moment');
+  };
+  const events = Array.fromAsync(changes(b.context, 't', { from: 0, before: true }));
+  const texts = (await database.clock.runUntil(events)).map(textOfEvent);
+  assert.ok(refusals > 1);
+  assert.deepEqual(texts, ['x:c=1', 'x:c=2', 'resolved']);
+});
+
+test('what the caller does with its options later changes nothing', async () => {
+  const a = (await openTestDatabase()).client('A');
+  await a.write({ 'a:c': '1', 'a:d': '1' });
+  const columns = ['c'];
+  const options = { from: 0, columns, end: 'b' };
+  const events = changes(a.context, 't', options);
+  columns[0] = 'd';
+  options.end = 'a';
+  assert.deepEqual(await textsOf(events), ['a:c=1', 'resolved']);
 });

@@ -161,7 +161,8 @@ export function changes(
     const message = `the cursor is of table ${cursor.table}, not of ${table}`;
     throw new PercolatorError('INVALID_ARGUMENT', message);
   }
-  return new ChangeReader(context, table, options, cursor).events();
+  const columns = options.columns && [...options.columns]; // Its caller may change them.
+  return new ChangeReader(context, table, { ...options, columns }, cursor).events();
 }
 
 class ChangeReader {
@@ -202,7 +203,7 @@ class ChangeReader {
       if (this.#options.from === undefined) yield this.#resolved();
       while (!this.#isAborted()) {
         rest.lookBegins();
-        const { changes: found, resolved } = await this.#tryToLook();
+        const { changes: found, resolved } = await this.#try(() => this.#look());
         for (const change of found) {
           yield await this.#changeOf(change);
           if (this.#isAborted()) return;
@@ -288,12 +289,12 @@ class ChangeReader {
   }
 
   /** Goes on trying while nothing answers, but not for long (P79). */
-  async #tryToLook(): Promise<Sight> {
+  async #try<T>(read: () => Promise<T>): Promise<T> {
     const { clock, options, closing } = this.#context;
     const beganMs = clock.monotonicMs();
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#look();
+        return await read();
       } catch (error) {
         if (isTableNotFound(error)) throw await this.#explain(error);
         const isPassing = isRetryable(error) && !hasCode(error, 'STALE_SNAPSHOT');
@@ -346,8 +347,7 @@ class ChangeReader {
     const { row, column, value, record } = found;
     const { commitTimestamp, startTimestamp } = record;
     const isWanted = this.#options.before === true;
-    const before = isWanted ? await valueBefore(this.#context, this.#scope, found) : undefined;
-    if (isWanted) await this.#refuseCollected(); // Since the look: the hold may have lapsed.
+    const before = isWanted ? await this.#try(() => this.#valueBefore(found)) : undefined;
     const cursor = this.#cursorAt(placeAfter(found));
     const change = { kind: 'change', table: this.#table, row, column, value } as const;
     return {
@@ -357,6 +357,12 @@ class ChangeReader {
       startTimestamp,
       cursor,
     };
+  }
+
+  async #valueBefore(found: FoundChange): Promise<Uint8Array | undefined> {
+    const value = await valueBefore(this.#context, this.#scope, found);
+    await this.#refuseCollected(); // Since the look: the hold may have lapsed.
+    return value;
   }
 
   #resolved(): Resolved {

@@ -175,7 +175,7 @@ test('an answer ends when the database is closed', async (t) => {
   assert.ok((await reading).length > 0);
 });
 
-/** An answer of node:http to a browser that asks, does with the connection what it wants, and sends no more. */
+/** Sends changes with node:http to a browser that asks, and reads nothing. */
 async function answered(
   t: TestContext,
   percolator: Percolator,

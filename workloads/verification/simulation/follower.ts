@@ -12,7 +12,11 @@
  * record that was added below a resolved timestamp is one that is missing.
  */
 import { compareTexts, hasCode, isRetryable, textOf } from '../../../engine/base/index.ts';
-import type { ChangeEvent, ChangesOptions } from '../../../engine/changes/index.ts';
+import {
+  type ChangeEvent,
+  type ChangesOptions,
+  decodeCursor,
+} from '../../../engine/changes/index.ts';
 import type { Percolator } from '../../../engine/percolator.ts';
 import { isAcknowledgment } from '../../../engine/transaction/index.ts';
 import {
@@ -118,7 +122,7 @@ async function readOn(
 
 function hear(log: Followed, event: ChangeEvent): void {
   if (log.cursor === undefined) {
-    const [, , , stored = ''] = event.cursor.split('/').map(decodeURIComponent);
+    const { stored } = decodeCursor(event.cursor);
     const from = event.kind === 'resolved' ? event.timestamp : 0;
     log.sections.push({ stored, from, resolved: from, changes: [] });
   }

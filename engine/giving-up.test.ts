@@ -4,6 +4,7 @@
  * keeps nothing from being collected, and hears the reason of the signal.
  */
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { describe, test } from 'node:test';
 import { decorate, openPercolator, type Percolator, type Transaction } from './index.ts';
 import { batchTimestamps, openAllocator } from './oracle/index.ts';
@@ -171,5 +172,26 @@ describe('a signal', () => {
     const { completed } = await percolator.collectGarbage({ signal });
     assert.equal(completed, false);
     await percolator.close();
+  });
+
+  test('that lives on has no listener left of what has ended', async () => {
+    const percolator = await openPercolator({ store: createMemoryBigtable() });
+    await percolator.createTable('t', { observedColumns: ['c'] });
+    const { signal } = new AbortController();
+    const listeners = (): number => getEventListeners(signal, 'abort').length;
+    const worker = percolator.startWorker([observer(async () => {})], { signal });
+    const collector = percolator.startCollector({ signal });
+    assert.ok(listeners() > 0);
+    const body = async (transaction: Transaction): Promise<void> => put(transaction, { x: '1' });
+    await percolator.transact(body, { signal });
+    await percolator.transact(body, { signal, timeoutMs: 1_000 });
+    await worker.idle({ signal });
+    await using snapshot = await percolator.snapshot();
+    await Array.fromAsync(snapshot.scan({ table: 't', signal }));
+    await percolator.collectGarbage({ signal, messageLifetimeMs: 1 });
+    await percolator.close();
+    await assert.rejects(worker.stop(), { code: 'STORE_CLOSED' });
+    await assert.rejects(collector.ended, { code: 'STORE_CLOSED' });
+    assert.equal(listeners(), 0);
   });
 });

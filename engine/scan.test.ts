@@ -12,8 +12,9 @@ import {
   type Percolator,
   type ScannedRow,
   type ScanRange,
+  type Transaction,
 } from './index.ts';
-import { createMemoryBigtable, FaultyBigtable, put } from './testing/index.ts';
+import { cell, createMemoryBigtable, FaultyBigtable, put } from './testing/index.ts';
 import { afterPrefix } from './transaction/scan-range.ts';
 import { everywhere, isOf } from './transaction/index.ts';
 
@@ -233,4 +234,27 @@ test('a scan that is aborted throws the reason of the signal, also while it wait
   await assert.rejects(scan, reason);
   const late = Array.fromAsync(reader.scan({ table: 't', signal: stop.signal }));
   await assert.rejects(late, reason);
+});
+
+test('a scan that is aborted yields no row more of those that it has read, or that were written', async () => {
+  const percolator = await open();
+  await percolator.transact(async (transaction) => put(transaction, { a: '1', b: '1', c: '1' }));
+  const reason = new Error('the user went away');
+  const seenUntilAborted = async (transaction: Transaction): Promise<readonly string[]> => {
+    const stop = new AbortController();
+    const seen: string[] = [];
+    const scan = async (): Promise<void> => {
+      for await (const found of transaction.scan({ table: 't', signal: stop.signal })) {
+        seen.push(found.row);
+        stop.abort(reason);
+      }
+    };
+    await assert.rejects(scan(), reason);
+    return seen;
+  };
+  const transaction = await percolator.begin();
+  assert.deepEqual(await seenUntilAborted(transaction), ['a']);
+  put(transaction, { x: '2', y: '2' });
+  for (const key of ['a', 'b', 'c']) transaction.delete(cell(key));
+  assert.deepEqual(await seenUntilAborted(transaction), ['x']);
 });

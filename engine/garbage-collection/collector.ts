@@ -147,7 +147,10 @@ export class Collector implements AsyncDisposable {
     options.signal?.addEventListener('abort', stop, { signal: this.#stopping.signal });
     if (options.signal?.aborted === true) stop();
     const endReadings = this.#context.telemetry?.watch(() => this.#readings());
-    this.#running = this.#run().finally(endReadings);
+    this.#running = this.#run().finally(() => {
+      stop(); // Else the caller's signal would keep the collector for as long as it lives.
+      endReadings?.();
+    });
     // `ended` and `stop` reject with the error; unhandled, it must not end the process.
     this.#running.catch((error: unknown) => {
       const sentence = 'the collector has ended: nothing is collected any more';

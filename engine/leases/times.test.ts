@@ -56,6 +56,7 @@ test('a time that was not noted is stale, and one in the future is refused', asy
   const code = 'INVALID_ARGUMENT';
   await assert.rejects(percolator.snapshot(new Date(clock.wallMs() + 1)), { code });
   await assert.rejects(percolator.snapshot(new Date(NaN)), { code });
+  await assert.rejects(percolator.snapshot({} as Date), { code });
 });
 
 test('any process opens a snapshot of a time that another one has noted', async () => {

@@ -26,7 +26,7 @@ import {
   textOf,
   type Warnings,
 } from '../base/index.ts';
-import { check, WHOLE } from '../base/options.ts';
+import { check, FUNCTION, objectWith, WHOLE } from '../base/options.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
 
 export interface TimeNote {
@@ -38,6 +38,8 @@ export interface TimeNote {
 
 const TABLE = 'percolator-times';
 const ROW = 'times';
+/** Not `instanceof`: a `Date` of another realm is one, too. */
+const DATE = objectWith('a Date', { getTime: FUNCTION });
 const NOTE = { family: 'times', qualifier: 'timestamp' } as const;
 
 /** The newest note of that time or earlier; undefined if there is none. */
@@ -58,7 +60,7 @@ export async function timestampOf(
   { store, clock, oracle }: Omit<TimesServices, 'warnings'>,
   at: Timestamp | Date,
 ): Promise<Timestamp> {
-  if (typeof at !== 'object' || at === null) {
+  if (!isDate(at)) {
     check('the timestamp of a snapshot', at, WHOLE);
     const now = await oracle.next();
     if (at <= now) return at;
@@ -76,6 +78,10 @@ export async function timestampOf(
     `no process has noted which timestamp it was at ${at.toISOString()} or before, or what it ` +
       'noted was collected: open the database with timesEveryMs, and collect with historyMs',
   );
+}
+
+function isDate(at: unknown): at is Date {
+  return DATE.accepts(at);
 }
 
 export interface TimesServices {

@@ -9,7 +9,7 @@
  * `update` is for observers that run once per change of the cell they observe: of two runs at the
  * same time one loses on the acknowledgment.
  */
-import { bytesOf } from '../base/index.ts';
+import { bytesOf, copyOf } from '../base/index.ts';
 import type { CellAddress, Reader, Transaction } from '../transaction/index.ts';
 import { type Codec, codecs } from '../typed/index.ts';
 
@@ -86,9 +86,17 @@ export function areEqual(
 ): boolean {
   if (a === undefined || b === undefined) return a === b;
   if (typeof a === 'string' && typeof b === 'string') return a === b;
-  const [left, right] = [a, b].map((one) => (typeof one === 'string' ? bytesOf(one) : one));
-  if (left === undefined || right === undefined || left.length !== right.length) return false;
-  return left.every((byte, i) => byte === right[i]);
+  const [left, right] = [inBytes(a), inBytes(b)];
+  return left.length === right.length && left.every((byte, i) => byte === right[i]);
+}
+
+export function inBytes(encoded: Uint8Array | string): Uint8Array {
+  return typeof encoded === 'string' ? bytesOf(encoded) : encoded;
+}
+
+/** Stays as it is when the codec that has made it uses its buffer again. */
+export function ownOf(encoded: Uint8Array | string): Uint8Array | string {
+  return typeof encoded === 'string' ? encoded : copyOf(encoded);
 }
 
 /** Like `update`, and locks the cell if its value stays. */

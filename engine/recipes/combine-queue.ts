@@ -21,9 +21,10 @@
  */
 import { PercolatorError } from '../base/index.ts';
 import type { Observer } from '../observer/index.ts';
-import type { Reader, Transaction } from '../transaction/index.ts';
+import { check, COUNT } from '../base/options.ts';
+import { cellName, type Reader, type Transaction } from '../transaction/index.ts';
 import type { Codec } from '../typed/index.ts';
-import { cellOf, notify, read, type TypedColumn } from './columns.ts';
+import { cellOf, inBytes, notify, ownOf, read, type TypedColumn } from './columns.ts';
 import { pairRow, readPairs } from './pairs.ts';
 
 export interface CombineQueueOptions<T> {
@@ -39,16 +40,21 @@ export interface CombineQueueOptions<T> {
   readonly deltasMax?: number | undefined;
 }
 
+/**
+ * What each transaction has added so far, encoded, by the cell of its delta: the caller may use its
+ * value again. It is one map for all queues, because two of them may have one table.
+ */
+const ADDED = new WeakMap<Transaction, Map<string, Uint8Array | string>>();
+
 export class CombineQueue<T> {
   readonly total: TypedColumn<T>;
   readonly #deltas: TypedColumn<T>;
   readonly #wake: { readonly table: string; readonly name: string };
   readonly #combine: (a: T, b: T) => T;
   readonly #deltasMax: number;
-  /** What each transaction has added so far: it has one row for each key. */
-  readonly #added = new WeakMap<Transaction, Map<string, T>>();
 
   constructor({ table, codec, combine, deltasMax = 1_000 }: CombineQueueOptions<T>) {
+    check('deltasMax', deltasMax, COUNT);
     const column = (name: string): TypedColumn<T> => ({
       table,
       name,
@@ -64,14 +70,15 @@ export class CombineQueue<T> {
 
   /** Adds to the key, with the transaction's commit. */
   add(transaction: Transaction, key: string, value: T): void {
-    let added = this.#added.get(transaction);
-    if (added === undefined) this.#added.set(transaction, (added = new Map<string, T>()));
-    const before = added.get(key);
-    const sum = before === undefined ? value : this.#combine(before, value);
-    const row = pairRow(key, String(transaction.startTimestamp));
-    transaction.set(cellOf(this.#deltas, row), this.#deltas.encode(sum));
-    notify(transaction, this.#wake, key);
-    added.set(key, sum);
+    const cell = cellOf(this.#deltas, pairRow(key, String(transaction.startTimestamp)));
+    const added = ADDED.get(transaction) ?? new Map<string, Uint8Array | string>();
+    ADDED.set(transaction, added);
+    const before = added.get(cellName(cell));
+    const sum = before === undefined ? value : this.#combine(this.#decode(before), value);
+    const encoded = ownOf(this.#deltas.encode(sum));
+    notify(transaction, this.#wake, key); // First: it refuses a key that is no row's.
+    transaction.set(cell, encoded);
+    added.set(cellName(cell), encoded);
   }
 
   /** The total, with all that is not combined yet; undefined if nothing was ever added. */
@@ -98,6 +105,10 @@ export class CombineQueue<T> {
       transaction.delete(cellOf(this.#deltas, pairRow(key, second)));
     }
     if (deltas.length === limit) notify(transaction, this.#wake, key); // There may be more.
+  }
+
+  #decode(encoded: Uint8Array | string): T {
+    return this.#deltas.decode(inBytes(encoded));
   }
 
   #sum(total: T | undefined, deltas: readonly (readonly [string, T])[]): T | undefined {

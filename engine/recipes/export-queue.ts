@@ -56,8 +56,9 @@ export class ExportQueue<T> {
    */
   async offer(transaction: Transaction, key: string, value: T | undefined): Promise<boolean> {
     const [cell, entry] = [cellOf(this.value, key), cellOf(this.entry, key)];
+    const before = await transaction.get(cell);
     const after = value === undefined ? undefined : this.value.encode(value);
-    if (areEqual(await transaction.get(cell), after)) {
+    if (areEqual(before, after)) {
       await transaction.lock(entry);
       return false;
     }

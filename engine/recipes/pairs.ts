@@ -9,11 +9,10 @@
  */
 import { PercolatorError } from '../base/index.ts';
 import type { Reader, ScanRange, Transaction } from '../transaction/index.ts';
-import { areEqual, cellOf, type TypedColumn } from './columns.ts';
+import { areEqual, cellOf, ownOf, type TypedColumn } from './columns.ts';
 
 /** No first half may hold it. */
 const SEPARATOR = '\0';
-const AFTER_SEPARATOR = '\u0001';
 
 /** @throws INVALID_ARGUMENT if the first half holds a NUL, which ends it */
 export function pairRow(first: string, second: string): string {
@@ -33,10 +32,10 @@ export async function readPairs<T>(
 ): Promise<readonly (readonly [second: string, value: T])[]> {
   const pairs: [string, T][] = [];
   const { table, name } = column;
-  const range = { start: first + SEPARATOR, end: first + AFTER_SEPARATOR, columns: [name] };
-  for await (const { row, values } of reader.scan({ ...options, table, ...range })) {
+  const prefix = pairRow(first, '');
+  for await (const { row, values } of reader.scan({ ...options, table, prefix, columns: [name] })) {
     const bytes = values.get(name);
-    if (bytes !== undefined) pairs.push([row.slice(range.start.length), column.decode(bytes)]);
+    if (bytes !== undefined) pairs.push([row.slice(prefix.length), column.decode(bytes)]);
   }
   return pairs;
 }
@@ -56,9 +55,10 @@ export function writePairs<T>(
 ): readonly string[] {
   const changed: string[] = [];
   for (const [first, value] of after) {
-    const bytes = column.encode(value);
     const old = before.get(first);
-    if (old !== undefined && areEqual(column.encode(old), bytes)) continue;
+    const oldBytes = old === undefined ? undefined : ownOf(column.encode(old));
+    const bytes = column.encode(value);
+    if (areEqual(oldBytes, bytes)) continue;
     transaction.set(cellOf(column, pairRow(first, second)), bytes);
     changed.push(first);
   }

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createRandom, openPercolator, type Percolator, type Snapshot } from '../index.ts';
-import { codecs } from '../typed/index.ts';
+import { type Codec, codecs } from '../typed/index.ts';
 import { createMemoryBigtable, VirtualClock } from '../testing/index.ts';
 import {
   areEqual,
@@ -30,6 +30,16 @@ async function reading<T>(
 ): Promise<T> {
   await using snapshot = await percolator.snapshot();
   return await read(snapshot);
+}
+
+/** A codec for texts of one letter that encodes each into the same buffer. */
+function reusing(): Codec<string> {
+  const buffer = new Uint8Array(1);
+  const encode = (value: string): Uint8Array => {
+    buffer[0] = value.charCodeAt(0);
+    return buffer;
+  };
+  return { encode, decode: (stored) => codecs.text.decode(stored) };
 }
 
 describe('pairs', () => {
@@ -59,6 +69,24 @@ describe('pairs', () => {
     );
     assert.deepEqual(first, ['a', 'x']);
     assert.throws(() => pairRow('a\0b', 'c'), { code: 'INVALID_ARGUMENT' });
+    const inside = reading(percolator, (from) => readPairs(from, LINKS, 'home\0a'));
+    await assert.rejects(inside, { code: 'INVALID_ARGUMENT' });
+  });
+
+  test('that have changed are written, also if the codec uses one buffer for all', async () => {
+    const percolator = await open('links');
+    const column = { table: 'links', name: 'text', ...reusing() };
+    const write = (before: string, after: string): Promise<readonly string[]> =>
+      percolator.transact(async (transaction) =>
+        writePairs(transaction, column, 'a', {
+          before: new Map([['home', before]]),
+          after: new Map([['home', after]]),
+        }),
+      );
+    assert.deepEqual(await write('x', 'y'), ['home']);
+    assert.deepEqual(await write('y', 'y'), []);
+    const found = await reading(percolator, (from) => readPairs(from, column, 'home'));
+    assert.deepEqual(found, [['a', 'y']]);
   });
 });
 
@@ -105,6 +133,22 @@ describe('an export queue', () => {
     assert.deepEqual(
       contents,
       [...target.held.values()].toSorted((x, y) => (x.key < y.key ? -1 : 1)),
+    );
+  });
+
+  test('offers each its own value, also if the codec uses one buffer for all', async () => {
+    const percolator = await open('exports', ['entry']);
+    const queue = new ExportQueue({ table: 'exports', name: 'value', ...reusing() });
+    await percolator.transact(async (transaction) => {
+      await Promise.all(['a', 'b'].map((key) => queue.offer(transaction, key, key)));
+    });
+    const contents = await reading(percolator, (from) => Array.fromAsync(queue.contents(from)));
+    assert.deepEqual(
+      contents.map(({ key, value }) => [key, value]),
+      [
+        ['a', 'a'],
+        ['b', 'b'],
+      ],
     );
   });
 
@@ -173,6 +217,29 @@ describe('a combine queue', () => {
     );
     assert.equal(left.length, 2, 'every delta is combined');
     assert.equal(await reading(percolator, (from) => counter.read(from, 'never')), undefined);
+  });
+
+  test('is one queue for all handles of its table, and keeps what was added as it was', async () => {
+    const percolator = await open('sets', ['combine']);
+    const options = {
+      table: 'sets',
+      codec: codecs.json<readonly string[]>(),
+      combine: (a: readonly string[], b: readonly string[]) => [...a, ...b],
+    };
+    const [one, other] = [new CombineQueue(options), new CombineQueue(options)];
+    await percolator.transact(async (transaction) => {
+      const value = ['x'];
+      one.add(transaction, 'n', value);
+      value.push('not added');
+      other.add(transaction, 'n', ['y']);
+      assert.throws(() => one.add(transaction, '', ['z']), { code: 'INVALID_ARGUMENT' });
+      assert.throws(() => one.add(transaction, 'a\0b', ['z']), { code: 'INVALID_ARGUMENT' });
+    });
+    const read = (key: string) => reading(percolator, (from) => one.read(from, key));
+    assert.deepEqual(await read('n'), ['x', 'y']);
+    const rows = await reading(percolator, (from) => Array.fromAsync(from.scan({ table: 'sets' })));
+    assert.equal(rows.length, 1, 'what was refused is not added');
+    assert.throws(() => new CombineQueue({ ...options, deltasMax: 0 }), /deltasMax must be/);
   });
 
   test('lets a hundred transactions that overlap count without one conflict', async () => {

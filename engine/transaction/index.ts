@@ -15,6 +15,7 @@
  *   bound-tables.ts    which incarnation a table's name means, if it was dropped and created again
  *   context.ts         what all of them share, with the options
  */
+export { ownValue } from '../bigtable/index.ts'; // What a transaction may write.
 export { type Incarnation, isTableNotFound, type TableCatalog } from './bound-tables.ts';
 export {
   acknowledgedBy,
@@ -79,7 +80,7 @@ export {
 export { isOwnerDead, isWithoutPrimary, type Resolution, resolveLock } from './resolve-lock.ts';
 export type { ScannedRow } from './scan.ts';
 export { getRow, type Reader, type RowColumns, type Snapshot } from './reader.ts';
-export type { ScanRange } from './scan-range.ts';
+export { ROWS_RULES, type ScanRange } from './scan-range.ts';
 export { refuseBelowHorizon, snapshotRead } from './snapshot-read.ts';
 export { begin, outcomeOf, snapshotAt, transact, type TransactOptions } from './transact.ts';
 export type { Transaction, TransactionOptions } from './transaction.ts';

@@ -97,6 +97,25 @@ describe('P80: many locks of dead owners of another machine cost one time to liv
     assert.deepEqual(await scan, []);
   });
 
+  test('and one that is aborted while it waits does not begin to look ahead', async () => {
+    const database = await leaveLocks(rows);
+    const client = database.client('reader');
+    const reader = await client.begin();
+    const stop = new AbortController();
+    const scan = Array.fromAsync(reader.scan({ ...SCAN, signal: stop.signal }));
+    await database.clock.advance(1);
+    stop.abort(new Error('the user went away'));
+    await assert.rejects(scan, { message: 'the user went away' });
+    const { length } = client.store.trace;
+    await database.clock.advance(TIME_TO_LIVE_MS / 2);
+    const calls = client.store.trace.slice(length);
+    assert.ok(calls.length > 0, 'the read of the locked row goes on');
+    assert.deepEqual(
+      calls.filter(({ operation }) => operation === 'readRange'),
+      [],
+    );
+  });
+
   test('and a scan that is given up looks ahead no more', async () => {
     const database = await leaveLocks(rows);
     const { clock } = database;

@@ -51,8 +51,8 @@ export interface ScanRange {
   readonly batchRows?: number | undefined;
 }
 
-const RULES: OptionRules<ScanRange> = {
-  table: TEXT,
+/** Of all but the table. */
+export const ROWS_RULES: OptionRules<Omit<ScanRange, 'table'>> = {
   start: TEXT,
   end: TEXT,
   prefix: TEXT,
@@ -62,6 +62,8 @@ const RULES: OptionRules<ScanRange> = {
   signal: SIGNAL,
   batchRows: COUNT,
 };
+
+const RULES: OptionRules<ScanRange> = { table: TEXT, ...ROWS_RULES };
 
 const BATCH_ROWS = 128;
 

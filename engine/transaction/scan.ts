@@ -90,7 +90,9 @@ class Lookout implements AsyncDisposable {
     const answered = new AbortController();
     const waitMs = options.lockTimeToLiveMs * LONG_WAIT;
     void clock.sleep(waitMs, answered.signal, { background: true }).then(() => {
-      if (!answered.signal.aborted) this.#looking ??= quietly(this.#lookBehind(row));
+      // An aborted scan is over, although its read goes on.
+      const isWaiting = !answered.signal.aborted && !this.#isOver.signal.aborted;
+      if (isWaiting) this.#looking ??= quietly(this.#lookBehind(row));
     });
     try {
       return await read;
@@ -195,17 +197,19 @@ export function scanWithWrites(
     written.length === 0
       ? scanSnapshot(context, range, held)
       : mergeInto(context, range, held, written.toReversed());
-  return range.limit === Infinity && !range.keysOnly ? rows : wantedOf(rows, range);
+  const isAll = range.limit === Infinity && !range.keysOnly && range.signal === undefined;
+  return isAll ? rows : wantedOf(rows, range);
 }
 
 const NO_VALUES: ReadonlyMap<string, Uint8Array> = new Map();
 
 async function* wantedOf(
   rows: AsyncGenerator<ScannedRow>,
-  { limit, keysOnly }: CheckedRange,
+  { limit, keysOnly, signal }: CheckedRange,
 ): AsyncGenerator<ScannedRow> {
   let left = limit;
   for await (const found of rows) {
+    signal?.throwIfAborted(); // The row was read, or written, before.
     yield keysOnly ? { row: found.row, values: NO_VALUES } : found;
     if (--left === 0) return;
   }

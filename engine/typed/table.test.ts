@@ -5,7 +5,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { codecs, openPercolator, type Percolator, type StandardSchema } from '../index.ts';
+import {
+  type Codec,
+  codecs,
+  openPercolator,
+  type Percolator,
+  type StandardSchema,
+} from '../index.ts';
 import { createMemoryBigtable } from '../testing/index.ts';
 
 interface Profile {
@@ -71,6 +77,26 @@ describe('a typed table', () => {
     assert.deepEqual(await accounts.get('Bob'), { balance: 0.5 });
     await accounts.delete('Bob');
     assert.equal(await accounts.get('Bob'), undefined);
+  });
+
+  test('writes each column its own value, also if a codec uses one buffer for all', async () => {
+    const { percolator } = await open();
+    const buffer = new Uint8Array(1);
+    const digit: Codec<number> = {
+      encode: (value) => {
+        buffer[0] = value;
+        return buffer;
+      },
+      decode: (stored) => stored[0] ?? NaN,
+    };
+    const digits = percolator.table('accounts', { one: digit, other: digit, text: codecs.text });
+    await digits.set('Bob', { one: 1, other: 2 });
+    assert.deepEqual(await digits.get('Bob'), { one: 1, other: 2 });
+    await percolator.transact(async (transaction) => {
+      const set = (): void => digits.in(transaction).set('Bob', { one: 3, text: '\uD800' });
+      assert.throws(set, { code: 'INVALID_ARGUMENT' });
+    });
+    assert.deepEqual(await digits.get('Bob'), { one: 1, other: 2 }, 'it was refused whole');
   });
 
   test('is typed in transactions, snapshots, scans and observers', async () => {

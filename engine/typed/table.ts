@@ -16,21 +16,17 @@
  * snapshot, use `in`.
  */
 import { PercolatorError } from '../base/index.ts';
-import {
-  check,
-  checkOptions,
-  COUNT,
-  FLAG,
-  isObject,
-  NAME,
-  SIGNAL,
-  TEXT,
-  TEXTS,
-} from '../base/options.ts';
-import type { OptionRules } from '../base/options.ts';
+import { check, checkOptions, isObject, NAME, TEXTS } from '../base/options.ts';
 import type { Observer } from '../observer/index.ts';
 import type { TableDefinition } from '../tables/index.ts';
-import { type CellAddress, checkUserColumn, describeCell, getRow } from '../transaction/index.ts';
+import {
+  type CellAddress,
+  checkUserColumn,
+  describeCell,
+  getRow,
+  ownValue,
+  ROWS_RULES,
+} from '../transaction/index.ts';
 import type { Reader, ScanRange, Snapshot, Transaction } from '../transaction/index.ts';
 import {
   type Codec,
@@ -182,17 +178,6 @@ function codecsOf(columns: Columns): ReadonlyMap<string, Codec<unknown, never>> 
   return new Map(entries.map(([column, type]) => [column, codecOf(type)]));
 }
 
-const RANGE_RULES: OptionRules<TypedRange<string>> = {
-  start: TEXT,
-  end: TEXT,
-  prefix: TEXT,
-  columns: TEXTS,
-  limit: COUNT,
-  keysOnly: FLAG,
-  signal: SIGNAL,
-  batchRows: COUNT,
-};
-
 class TableIn<C extends Columns> implements WritableTable<C> {
   readonly #table: string;
   readonly #codecs: ReadonlyMap<string, Codec<unknown, never>> | undefined;
@@ -220,7 +205,7 @@ class TableIn<C extends Columns> implements WritableTable<C> {
   async *scan<K extends ColumnOf<C> = ColumnOf<C>>(
     range: TypedRange<K> = {},
   ): AsyncGenerator<TypedRow<C, K>> {
-    checkOptions('scan', range, RANGE_RULES);
+    checkOptions('scan', range, ROWS_RULES);
     const columns = this.#wanted(range.columns);
     for await (const { row, values } of this.#transaction.scan({
       ...range,
@@ -278,14 +263,17 @@ class TableIn<C extends Columns> implements WritableTable<C> {
     throw invalid(`table ${this.#table} was given no column ${column}; it has ${names}`);
   }
 
-  #encoded(cell: CellAddress, value: unknown): Uint8Array | string {
+  /** In bytes of its own: the codec may use its buffer again for the next column. */
+  #encoded(cell: CellAddress, value: unknown): Uint8Array {
     if (value === undefined) {
       throw invalid(`the value of ${describeCell(cell)} is undefined; delete removes a value`);
     }
+    const name = `the value of ${describeCell(cell)}`;
     try {
-      return this.#codecOf(cell.column).encode(value as never); // The types are the caller's.
+      const encoded = this.#codecOf(cell.column).encode(value as never); // The types are the caller's.
+      return ownValue(name, encoded);
     } catch (error) {
-      throw refused('INVALID_ARGUMENT', `the value of ${describeCell(cell)} is refused`, error);
+      throw refused('INVALID_ARGUMENT', `${name} is refused`, error);
     }
   }
 

@@ -4,6 +4,7 @@ import {
   column,
   counted,
   dots,
+  formatDigits,
   type FindingsParts,
   higher,
   lower,
@@ -28,11 +29,16 @@ interface Measured {
   readonly turns: readonly Measurement[];
 }
 
-/** Ours, and a peer on the same storage or on one that promises the same. */
-const PAIRS: readonly (readonly [ours: SystemName, peer: SystemName, where: string])[] = [
-  ['percolator-memory', 'client-go-memory', 'in memory'],
-  ['percolator-page-cache', 'client-go-page-cache', 'in the page cache'],
-  ['percolator-hbase', 'omid-hbase', 'on HBase'],
+/** Ours, and a peer on the same storage or on one that promises the same, with its name. */
+const PAIRS: readonly (readonly [
+  ours: SystemName,
+  peer: SystemName,
+  where: string,
+  called: string,
+])[] = [
+  ['percolator-memory', 'client-go-memory', 'in memory', 'TiKV\u2019s client'],
+  ['percolator-page-cache', 'client-go-page-cache', 'in the page cache', 'TiKV\u2019s client'],
+  ['percolator-hbase', 'omid-hbase', 'on HBase', 'Omid'],
 ];
 
 export function findingsOf(
@@ -62,13 +68,13 @@ export function findingsOf(
       durabilityTable(measured),
     ],
     charts: [
-      chartOf(measured, measurements, {
+      chartOf(measured, {
         name: 'documents-per-second',
         title: 'Documents clustered per second',
         axis: 'Documents per second',
         of: perSecond,
       }),
-      chartOf(measured, measurements, {
+      chartOf(measured, {
         name: 'processor-time',
         title: 'Processor time of a document',
         axis: 'Microseconds per document',
@@ -84,15 +90,15 @@ function headlineOf(measured: readonly Measured[]): string {
     const one = measured.find(({ system }) => system.name === name);
     return one === undefined ? null : medianOf(one, cpuUs);
   };
-  const compared = PAIRS.flatMap(([ours, peer, where]) => {
+  const compared = PAIRS.flatMap(([ours, peer, where, called]) => {
     const [us, theirs] = [of(ours), of(peer)];
     if (us === null || theirs === null) return [];
-    return `${Math.round(us)} \u00b5s ${where} (${peer}: ${Math.round(theirs)})`;
+    return `${formatDigits(us)} \u00b5s ${where} (${called}: ${formatDigits(theirs)})`;
   });
   if (compared.length === 0) {
     return `Only ${counted(measured.length, 'systems')}, and no peer next to ours.`;
   }
-  return `A document takes this processor time: ${compared.join('; ')}.`;
+  return `A document takes ${compared.join(', ')} of processor time.`;
 }
 
 function crawlTable(plan: PeersPlan, measured: readonly Measured[]): ResultTable {
@@ -199,27 +205,29 @@ interface Drawn {
   readonly of: (measurement: Measurement) => number | null;
 }
 
-function chartOf(
-  measured: readonly Measured[],
-  measurements: readonly Measurement[],
-  { name, title, axis, of }: Drawn,
-): ResultChart {
+function chartOf(measured: readonly Measured[], { name, title, axis, of }: Drawn): ResultChart {
   const names = measured.map(({ system }) => system.name);
-  const at = ({ system }: Measurement) => ({ x: names.indexOf(system) + 1 });
-  const isOurs = ({ system }: Measurement): boolean => system.startsWith('percolator');
+  const isOurs = ({ system }: Measured): boolean => system.name.startsWith('percolator');
+  const ofTurns = (one: Measured) => {
+    const y = medianOf(one, of);
+    if (y === null) return null;
+    const all = one.turns.map((turn) => of(turn) ?? y);
+    return { y, low: Math.min(...all), high: Math.max(...all) };
+  };
   return {
     name,
     title,
-    caption: 'Each measurement. Systems promise different things, see the table of what survives.',
+    caption:
+      'Medians of the turns, from the least to the most. Systems promise different things, see the table of what survives.',
     x: {
       title: 'System',
       scale: 'linear',
       ticks: names.map((label, i) => ({ at: i + 1, label })),
     },
     y: { title: axis, scale: 'logarithmic', ticks: [] },
-    series: series(measurements, at, [
-      dots('Percolator, this engine', 'percolator', (one) => (isOurs(one) ? of(one) : null)),
-      dots('peers', 'other', (one) => (isOurs(one) ? null : of(one))),
+    series: series(measured, (_, i) => ({ x: i + 1 }), [
+      dots('Percolator, this engine', 'percolator', (one) => (isOurs(one) ? ofTurns(one) : null)),
+      dots('peers', 'other', (one) => (isOurs(one) ? null : ofTurns(one))),
     ]),
   };
 }

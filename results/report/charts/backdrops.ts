@@ -95,13 +95,13 @@ export function drawGap(chart: ChartJs, gap: ChartGap, theme: Theme): void {
   ctx.restore();
 }
 
-/** An arrow from one curve to the other at the first place, with what lies between. */
+/** An arrow from one curve to the other, with what lies between. */
 export function drawGapLabel(chart: ChartJs, gap: ChartGap, theme: Theme): void {
-  const [first] = gap.edges;
-  if (first === undefined || !isGapShown(chart, gap)) return;
+  const at = gap.labelled;
+  if (at === undefined || !isGapShown(chart, gap)) return;
   const { ctx } = chart;
-  const x = pixelOf(chart, 'x', first.x);
-  const [top, bottom] = [pixelOf(chart, 'y', first.high) + 12, pixelOf(chart, 'y', first.low) - 12];
+  const x = pixelOf(chart, 'x', at.x);
+  const [top, bottom] = [pixelOf(chart, 'y', at.high) + 12, pixelOf(chart, 'y', at.low) - 12];
   ctx.save();
   ctx.strokeStyle = theme.text;
   ctx.lineWidth = 1.5;
@@ -120,7 +120,7 @@ export function drawGapLabel(chart: ChartJs, gap: ChartGap, theme: Theme): void 
   ctx.stroke();
   ctx.translate(x + 12, (top + bottom) / 2);
   const ink = { color: theme.text, theme, align: 'left', size: 22 } as const;
-  drawHaloedText(chart, gap.label, ink);
+  drawHaloedText(chart, at.words, ink);
   ctx.restore();
 }
 

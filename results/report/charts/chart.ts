@@ -22,9 +22,15 @@ export interface Chart {
 export interface ChartGap {
   readonly upper: string;
   readonly lower: string;
-  readonly edges: readonly { readonly x: number; readonly low: number; readonly high: number }[];
-  /** At the first of the edges: "380 times". */
-  readonly label: string;
+  readonly edges: readonly GapEdge[];
+  /** The first edge with enough samples, and what is written there: "380 times". */
+  readonly labelled: (GapEdge & { readonly words: string }) | undefined;
+}
+
+export interface GapEdge {
+  readonly x: number;
+  readonly low: number;
+  readonly high: number;
 }
 
 export interface ChartSpan {

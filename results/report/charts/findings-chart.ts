@@ -8,6 +8,7 @@ import type {
   ResultSeries,
   ResultTable,
 } from '../run-record.ts';
+import { tooFewSamples } from '../histogram.ts';
 import type { Chart, ChartAxis, ChartGap, ChartMark, ChartSeries, Marker } from './chart.ts';
 import { counted, formatDigits, formatRatio } from './format.ts';
 
@@ -58,18 +59,25 @@ function barsOf(
   };
 }
 
-/** Where both series have a value; how many times as large the upper one is at the first place. */
+/**
+ * Where both series have a value; how many times as large the upper one is at the first place where
+ * both have enough samples for a median.
+ */
 function gapOf({ gap, series }: ResultChart): ChartGap | undefined {
   if (!gap) return undefined;
   const pointsOf = (named: string): ResultSeries['points'] =>
     series.find(({ name }) => name === named)?.points ?? [];
-  const edges = pointsOf(gap.upper).flatMap(({ x, y: high }) => {
-    const low = pointsOf(gap.lower).find((point) => point.x === x)?.y;
-    return low === undefined || low <= 0 || low >= high ? [] : [{ x, low, high }];
+  const found = pointsOf(gap.upper).flatMap((upper) => {
+    const { x, y: high } = upper;
+    const lower = pointsOf(gap.lower).find((point) => point.x === x);
+    if (lower === undefined || lower.y <= 0 || lower.y >= high) return [];
+    const isEnough = [upper, lower].every(({ samples }) => tooFewSamples(samples) === null);
+    return [{ edge: { x, low: lower.y, high }, isEnough }];
   });
-  const [first] = edges;
-  if (first === undefined) return undefined;
-  return { ...gap, edges, label: formatRatio(first.high / first.low) };
+  if (found.length === 0) return undefined;
+  const edge = found.find(({ isEnough }) => isEnough)?.edge;
+  const labelled = edge && { ...edge, words: formatRatio(edge.high / edge.low) };
+  return { ...gap, edges: found.map((one) => one.edge), labelled };
 }
 
 /** Undefined if the chart has marks: bars need places with words, and an axis that begins at 0. */

@@ -16,7 +16,27 @@ test('the gap of figure 7 is between the medians, and its number is that of the 
   const { headline } = readRunRecord(path.join(REFERENCE_FOLDER, 'figure-7')).findings;
   const gap = chartsOf('figure-7')[0]?.gap;
   assert.ok(gap !== undefined && gap.edges.length > 2);
-  assert.ok(headline.includes(`Percolator was ${gap.label} faster`), gap.label);
+  assert.ok(headline.includes(`Percolator was ${gap.labelled?.words} faster`));
+});
+
+test('no number is written into the gap where a median has too few samples', () => {
+  const chart = shownCharts(readRunRecord(path.join(REFERENCE_FOLDER, 'figure-7')).findings)[0];
+  assert.ok(chart !== undefined);
+  const withSamples = (samples: (place: number) => number) =>
+    findingsChart({
+      ...chart,
+      series: chart.series.map((one) =>
+        Object.assign({}, one, {
+          points: one.points.map((point, i) => ({ ...point, samples: samples(i) })),
+        }),
+      ),
+    }).gap;
+  const all = withSamples(() => 30);
+  assert.equal(all?.labelled?.x, all?.edges[0]?.x);
+  const later = withSamples((place) => (place === 0 ? 29 : 30));
+  assert.equal(later?.labelled?.x, all?.edges[1]?.x);
+  assert.deepEqual(later?.edges, all?.edges, 'the shade is as it was');
+  assert.equal(withSamples(() => 29)?.labelled, undefined);
 });
 
 test('of many curves few are drawn at first, and none is missing', () => {

@@ -105,12 +105,16 @@ function failureOf(folder: string, { exitCode, stderr }: Ended): string | null {
 /** At each moment one of the two is there whole, under its name or with `.old` after it. */
 function replace(reference: string, run: string): void {
   const [fresh, old] = [`${reference}.new`, `${reference}.old`];
-  rmSync(fresh, { recursive: true, force: true });
   // A dark picture is kept where a page shows it, and then the old one is there.
   const isWanted = (file: string): boolean =>
     !file.endsWith('-dark.png') || existsSync(path.join(reference, path.basename(file)));
-  cpSync(run, fresh, { recursive: true, filter: isWanted });
-  renameSync(reference, old);
-  renameSync(fresh, reference);
+  for (const left of [fresh, old]) rmSync(left, { recursive: true, force: true });
+  try {
+    cpSync(run, fresh, { recursive: true, filter: isWanted });
+    renameSync(reference, old);
+    renameSync(fresh, reference);
+  } finally {
+    rmSync(fresh, { recursive: true, force: true }); // The disk may be full.
+  }
   rmSync(old, { recursive: true });
 }

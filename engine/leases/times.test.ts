@@ -81,6 +81,23 @@ test('a collector keeps the history that it is asked to, and no more; nor do the
   assert.equal(notes?.cells.length, 13, 'ten seconds, the newest below the horizon, and two more');
 });
 
+test('notes of a long time without a collector are erased when one runs after all', async () => {
+  const { write, percolator, clock } = await openScene(EVERY_MS);
+  await clock.advance(2_500 * EVERY_MS);
+  await write(2_510 * EVERY_MS);
+  const count = async (): Promise<number> => {
+    const filter = { family: 'times' };
+    return (
+      (await percolator.store.readRow('percolator-times', 'times', [filter]))?.cells.length ?? 0
+    );
+  };
+  assert.ok((await count()) > 2_500);
+  await clock.runUntil(percolator.collectGarbage({ messageLifetimeMs: 1 }));
+  await clock.advance(10 * EVERY_MS);
+  const left = await count();
+  assert.ok(left > 0 && left < 25, `${left} notes`);
+});
+
 test('a collector that is to keep history, of which no time was noted, collects nothing', async () => {
   const { write, percolator, clock } = await openScene();
   await write(10_000);

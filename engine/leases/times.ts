@@ -98,7 +98,7 @@ export async function noteTimes(
   signal: AbortSignal,
 ): Promise<void> {
   const { store, clock, warnings } = services;
-  const notes: TimeNote[] = [];
+  const notes = new OwnNotes();
   while (!signal.aborted) {
     try {
       await store.createTable(TABLE, { families: [NOTE.family] });
@@ -115,21 +115,48 @@ export async function noteTimes(
   }
 }
 
-/** @param notes those of this process that are not erased, oldest first */
-async function noteNow({ store, clock, oracle }: TimesServices, notes: TimeNote[]): Promise<void> {
+async function noteNow({ store, clock, oracle }: TimesServices, notes: OwnNotes): Promise<void> {
   const timestamp = await oracle.next();
   const note = { wallMs: Math.ceil(clock.wallMs()), timestamp };
-  notes.push(note);
-  while ((notes[1]?.timestamp ?? Infinity) <= oracle.horizon) notes.shift();
-  const [first = note] = notes;
-  const isPassed = first.timestamp <= oracle.horizon;
+  notes.add(note);
+  const passed = notes.newestUpTo(oracle.horizon);
   const set = {
     kind: 'set',
     ...NOTE,
     timestamp: note.wallMs,
     value: bytesOf(`${timestamp}`),
   } as const;
-  const older = { kind: 'erase', ...NOTE, from: 0, to: first.wallMs - 1 } as const;
-  const mutations = isPassed ? [set, older] : [set];
+  const older = passed && ({ kind: 'erase', ...NOTE, from: 0, to: passed.wallMs - 1 } as const);
+  const mutations = older === undefined ? [set] : [set, older];
   await store.mutateRows([{ table: TABLE, row: ROW, mutations, provisional: true }]);
+}
+
+/** So many are remembered at most. */
+const NOTES_MAX = 1_000;
+
+/**
+ * The notes of this process that are not erased, oldest first. Of very many, which it is where no
+ * collector runs, it remembers every second, fourth, ...: then some are erased a little later.
+ */
+class OwnNotes {
+  #notes: TimeNote[] = [];
+  #every = 1;
+  #passedOver = 0;
+
+  add(note: TimeNote): void {
+    this.#passedOver++;
+    if (this.#passedOver < this.#every) return;
+    this.#passedOver = 0;
+    this.#notes.push(note);
+    if (this.#notes.length <= NOTES_MAX) return;
+    this.#notes = this.#notes.filter((_, i) => i % 2 === 0);
+    this.#every *= 2;
+  }
+
+  /** Forgets those before it. */
+  newestUpTo(horizon: Timestamp): TimeNote | undefined {
+    while ((this.#notes[1]?.timestamp ?? Infinity) <= horizon) this.#notes.shift();
+    const [first] = this.#notes;
+    return first !== undefined && first.timestamp <= horizon ? first : undefined;
+  }
 }

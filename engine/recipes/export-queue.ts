@@ -15,6 +15,7 @@
  *
  * It does not delete the entries of removed keys: their versions still have to win.
  */
+import { PercolatorError } from '../base/index.ts';
 import type { Observer } from '../observer/index.ts';
 import type { Reader, Transaction } from '../transaction/index.ts';
 import { areEqual, cellOf, jsonColumn, read, type TypedColumn, update } from './columns.ts';
@@ -43,11 +44,14 @@ export class ExportQueue<T> {
   /** The version that the target was last told. */
   readonly exported: TypedColumn<number>;
 
-  /** @param value the column of the values; `entry` and `exported` are next to it */
+  /** @param value the column of the values; `entry` and `exported` are next to it, for it alone */
   constructor(value: TypedColumn<T>) {
     this.value = value;
     this.entry = jsonColumn(value.table, 'entry');
     this.exported = jsonColumn(value.table, 'exported');
+    if (value.name !== this.entry.name && value.name !== this.exported.name) return;
+    const message = `the column of the values must have another name than ${value.name}, which the queue uses`;
+    throw new PercolatorError('INVALID_ARGUMENT', message);
   }
 
   /**

@@ -136,6 +136,13 @@ describe('an export queue', () => {
     );
   });
 
+  test('refuses a column of values that is one of its own', () => {
+    for (const name of ['entry', 'exported']) {
+      const make = () => new ExportQueue(jsonColumn('exports', name));
+      assert.throws(make, { code: 'INVALID_ARGUMENT', message: /must have another name/ });
+    }
+  });
+
   test('offers each its own value, also if the codec uses one buffer for all', async () => {
     const percolator = await open('exports', ['entry']);
     const queue = new ExportQueue({ table: 'exports', name: 'value', ...reusing() });

@@ -28,7 +28,10 @@ export interface Neighbour {
 export interface EmbeddingIndex extends AsyncDisposable {
   /** Writes a text in place of an older one; `null` removes it. Ids are without `#`. */
   readonly put: (id: string, text: string | null) => Promise<void>;
-  /** Resolves when every change so far can be found. */
+  /**
+   * Resolves when every change so far can be found, but for chunks whose `embed` throws: they rest,
+   * with a warning, and are tried again.
+   */
   readonly idle: () => Promise<void>;
   /** The chunks whose vectors are nearest to that of the question, the nearest first. */
   readonly search: (question: string, most: number) => Promise<readonly Neighbour[]>;

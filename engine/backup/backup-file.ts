@@ -9,42 +9,52 @@
  *
  * Because a checksum covers all lines before it, a line that is damaged, missing, doubled or moved
  * is noticed at the next one, and a file that was cut off by its missing end. A file has its name
- * only once it is complete and on the disk; until then it ends with `.partial`.
+ * only once it is complete and on the disk. Until then its name ends with the timestamp of the
+ * backup and `.partial`, so two backups at once write into two files.
  *
  * Values are texts where they are texts, so a backup can be read, and compresses well. Nothing is
  * compressed or encrypted here: other programs do that to files.
  */
 import { createReadStream, existsSync } from 'node:fs';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, link, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { crc32 } from 'node:zlib';
 import { assert, PercolatorError } from '../base/index.ts';
+import type { Timestamp } from '../bigtable/index.ts';
+import { codeOf, reasonOf, syncFolder } from '../bigtable/embedded/disk.ts';
 
 const CHECKSUM_DIGITS = 8;
 const NEW_LINE = 0x0a;
 /** What is written at a time. */
 const PIECE_BYTES = 2 ** 18;
+/** As for the files of a store: they have the same values. */
+const OF_THE_OWNER = 0o600;
 
 export class BackupWriter implements AsyncDisposable {
   readonly #path: string;
+  readonly #partial: string;
   readonly #file: FileHandle;
   #pieces: Buffer[] = [];
   #bytes = 0;
   #checksum = 0;
   #lines = 0;
-  #isFinished = false;
 
-  private constructor(path: string, file: FileHandle) {
+  private constructor(path: string, partial: string, file: FileHandle) {
     this.#path = path;
+    this.#partial = partial;
     this.#file = file;
   }
 
-  /** @throws INVALID_ARGUMENT if there is such a file */
-  static async open(path: string): Promise<BackupWriter> {
-    if (existsSync(path)) {
-      throw new PercolatorError('INVALID_ARGUMENT', `${path} exists: a backup replaces no file`);
-    }
-    return new BackupWriter(path, await open(`${path}.partial`, 'w'));
+  /**
+   * @param to the timestamp of the backup
+   * @throws INVALID_ARGUMENT if there is such a file; as all methods, STORE_FULL, STORE_REFUSED or
+   *   STORE_UNAVAILABLE for what the disk says
+   */
+  static async open(path: string, to: Timestamp): Promise<BackupWriter> {
+    if (existsSync(path)) throw exists(path);
+    const partial = `${path}.${to}.partial`; // chain.ts finds it.
+    const file = await onDisk(path, () => open(partial, 'wx', OF_THE_OWNER));
+    return new BackupWriter(path, partial, file);
   }
 
   async write(line: object): Promise<void> {
@@ -61,44 +71,57 @@ export class BackupWriter implements AsyncDisposable {
   async finish(): Promise<number> {
     await this.write({ end: this.#lines });
     await this.#flush();
-    await this.#file.sync();
-    const { size } = await this.#file.stat();
-    await this.#file.close();
-    await rename(`${this.#path}.partial`, this.#path);
-    await syncFolder(dirname(this.#path));
-    this.#isFinished = true;
-    return size;
+    return onDisk(this.#path, async () => {
+      await this.#file.sync();
+      const { size } = await this.#file.stat();
+      await this.#file.close();
+      await giveName(this.#partial, this.#path);
+      await syncFolder(dirname(this.#path));
+      return size;
+    });
   }
 
   async #flush(): Promise<void> {
     const bytes = Buffer.concat(this.#pieces);
     this.#pieces = [];
     this.#bytes = 0;
-    for (let at = 0; at < bytes.length;) {
-      at += (await this.#file.write(bytes, at)).bytesWritten;
-    }
+    await onDisk(this.#path, async () => {
+      for (let at = 0; at < bytes.length;) {
+        at += (await this.#file.write(bytes, at)).bytesWritten;
+      }
+    });
   }
 
-  /** Removes what was not finished. */
+  /** Removes what was not finished, and of what was, the other name. */
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#isFinished) return;
     await this.#file.close();
-    await rm(`${this.#path}.partial`, { force: true });
+    await rm(this.#partial, { force: true });
   }
 }
 
-/** So that the name is on the disk, too. Windows has no such thing. */
-async function syncFolder(folder: string): Promise<void> {
+/** A link replaces no file. Where the disk knows no links, we look before: that may be too late. */
+async function giveName(partial: string, path: string): Promise<void> {
   try {
-    await using handle = await open(folder, 'r');
-    await handle.sync();
-  } catch (error) {
-    if (!['EPERM', 'EISDIR', 'EINVAL'].includes(codeOf(error))) throw error;
+    await link(partial, path);
+  } catch {
+    if (existsSync(path)) throw exists(path);
+    await rename(partial, path);
   }
 }
 
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
+function exists(path: string): PercolatorError {
+  return new PercolatorError('INVALID_ARGUMENT', `${path} exists: a backup replaces no file`);
+}
+
+/** @throws STORE_FULL, STORE_REFUSED, STORE_UNAVAILABLE for what the disk says */
+export async function onDisk<T>(path: string, write: () => Promise<T>): Promise<T> {
+  try {
+    return await write();
+  } catch (cause) {
+    if (cause instanceof PercolatorError) throw cause;
+    const message = `the backup ${path} cannot be written: ${reasonOf(cause)}`;
+    throw new PercolatorError(codeOf(cause), message, { cause });
+  }
 }
 
 /**
@@ -157,8 +180,8 @@ async function* piecesOf(path: string): AsyncGenerator<Buffer> {
       yield piece;
     }
   } catch (error) {
-    if (codeOf(error) === '') throw error;
-    const message = `the backup ${path} cannot be read: ${error instanceof Error ? error.message : ''}`;
+    if (!(error instanceof Error && 'code' in error)) throw error;
+    const message = `the backup ${path} cannot be read: ${error.message}`;
     throw new PercolatorError('STORE_REFUSED', message, { cause: error });
   }
 }

@@ -268,7 +268,7 @@ test('a backup that fails leaves no file, and one that restores into a table in 
   );
   await assert.rejects(target.storedName('t'), { code: 'TABLE_NOT_FOUND' });
   await assert.rejects(backup(target, { to: path.join(folder, 'missing', 'x.backup') }), {
-    code: 'ENOENT',
+    code: 'STORE_REFUSED',
   });
   await assert.rejects(
     restore(target, { from: path.join(folder, 'missing') }),
@@ -393,4 +393,119 @@ test('a folder moves to another store, and back', async (t) => {
   assert.deepEqual(await contentOf(back, ['t']), await contentOf(source, ['t']));
   assert.ok(existsSync(path.join(folder, 'backups')));
   rmSync(path.join(folder, 'backups'), { recursive: true });
+});
+
+test('of two backups into one file at once, one is that file, and the other one is refused', async (t) => {
+  const source = await open(t);
+  await source.createTable('t');
+  await write(source, { x: 'x'.repeat(2 ** 19), y: '1' });
+  const folder = temporaryFolder();
+  const file = path.join(folder, 'one.backup');
+  const both = await Promise.allSettled([1, 2].map(() => backup(source, { to: file })));
+  const refused = both.find((one) => one.status === 'rejected');
+  assert.equal(both.filter(({ status }) => status === 'fulfilled').length, 1);
+  assert.match(String(refused?.reason), /replaces no file/);
+  const { percolator } = await restored(t, file);
+  assert.deepEqual(await contentOf(percolator, ['t']), await contentOf(source, ['t']));
+  assert.deepEqual(readdirSync(folder), ['one.backup']);
+});
+
+test('of two backups into one folder at once, the later one is restored, and gone on from', async (t) => {
+  const source = await open(t);
+  await source.createTable('t');
+  const folder = temporaryFolder();
+  await write(source, { x: '1' });
+  await backup(source, { to: folder });
+  await write(source, { x: '2' });
+  const cellsOf = source.changes.bind(source);
+  let last = 0;
+  Object.defineProperty(source, 'changes', {
+    configurable: true,
+    value: async function* slow(...given: Parameters<typeof cellsOf>) {
+      Object.defineProperty(source, 'changes', { value: cellsOf });
+      await write(source, { x: '3' });
+      ({ to: last } = await backup(source, { to: folder })); // Begun, and ended, meanwhile.
+      yield* cellsOf(...given);
+    },
+  });
+  const { to: first } = await backup(source, { to: folder });
+  assert.ok(first < last);
+  const { percolator, report } = await restored(t, folder);
+  assert.equal(report.at, last);
+  assert.deepEqual(await contentOf(percolator, ['t']), { 't/x:c': '3' });
+  const earlier = await restored(t, folder, { at: first });
+  assert.deepEqual(await contentOf(earlier.percolator, ['t']), { 't/x:c': '2' });
+  assert.equal((await backup(source, { to: folder })).from, last);
+});
+
+test('a full backup that takes the place of changes ends what was kept for these', async (t) => {
+  const source = await open(t);
+  await source.createTable('t');
+  const folder = temporaryFolder();
+  await backup(source, { to: folder, keepMs: 60_000 });
+  const changesOf = source.changes.bind(source);
+  Object.defineProperty(source, 'changes', {
+    configurable: true,
+    value: async function* again(...given: Parameters<typeof changesOf>) {
+      Object.defineProperty(source, 'changes', { value: changesOf });
+      await source.dropTable('t');
+      await source.createTable('t');
+      yield* changesOf(...given);
+    },
+  });
+  const { to: before } = await backup(source, { to: folder });
+  const { heldBackBy, horizon } = await source.collectGarbage({ messageLifetimeMs: 1 });
+  assert.deepEqual([heldBackBy, horizon > before], [undefined, true]);
+});
+
+test('a file that another program has put there ends nothing', async (t) => {
+  const source = await open(t);
+  await source.createTable('t');
+  const folder = temporaryFolder();
+  const { to } = await backup(source, { to: folder });
+  const digits = String(to).padStart(16, '0');
+  for (const name of [`${digits}-${digits}`, `${digits}-${'0'.repeat(16)}`]) {
+    writeFileSync(path.join(folder, `${name}.backup`), 'not ours');
+  }
+  assert.equal((await restored(t, folder)).report.at, to);
+  assert.equal((await backup(source, { to: folder })).from, to);
+});
+
+test('what a killed backup has left is removed once its moment has been collected', async (t) => {
+  const source = await open(t);
+  await source.createTable('t');
+  const folder = temporaryFolder();
+  const { to } = await backup(source, { to: folder });
+  const left = (name: string): string => path.join(folder, name);
+  const file = (from: number, timestamp: number): string =>
+    left([from, timestamp].map((one) => String(one).padStart(16, '0')).join('-'));
+  for (const value of ['1', '2']) await write(source, { x: value });
+  const now = await source.snapshot();
+  const killed = `${file(to, to + 1)}.backup.${to + 1}.partial`;
+  const going = `${file(to, now.startTimestamp)}.backup.${now.startTimestamp}.partial`;
+  const others = [left('download.partial'), left(`notes.${to}.partial`)];
+  for (const one of [killed, going, ...others]) writeFileSync(one, '');
+  await source.collectGarbage({ messageLifetimeMs: 1 });
+  await backup(source, { to: folder });
+  assert.deepEqual([killed, going, ...others].map(existsSync), [false, true, true, true]);
+  await now.close();
+  const single = left('one.backup');
+  writeFileSync(`${single}.${to}.partial`, '');
+  writeFileSync(left(`other.backup.${to}.partial`), '');
+  await backup(source, { to: single });
+  assert.ok(!existsSync(`${single}.${to}.partial`));
+});
+
+test('a disk that is full or refuses says so in a sentence, and nothing is left', async (t) => {
+  const source = await open(t);
+  await source.createTable('t');
+  const file = path.join(temporaryFolder(), 'file');
+  writeFileSync(file, '');
+  for (const to of [file, path.join(file, 'x.backup'), path.join(file, 'missing', 'x.backup')]) {
+    await assert.rejects(backup(source, { to }), {
+      name: 'PercolatorError',
+      code: 'STORE_REFUSED',
+      message: /the backup .* cannot be written: /,
+    });
+  }
 });

@@ -17,6 +17,7 @@
  *
  * Not in a backup: old versions, leases, the oracle's timestamps. What is restored gets new ones.
  */
+import { rm } from 'node:fs/promises';
 import { hasCode, PercolatorError } from '../base/index.ts';
 import { checkOptions, FLAG, NAME, type OptionRules, POSITIVE } from '../base/options.ts';
 import { rowBatches, type Timestamp } from '../bigtable/index.ts';
@@ -32,7 +33,7 @@ import {
   notifyTable,
   type Snapshot,
 } from '../transaction/index.ts';
-import { BackupWriter } from './backup-file.ts';
+import { BackupWriter, onDisk } from './backup-file.ts';
 import {
   type BackedUpTable,
   type CellLine,
@@ -41,6 +42,7 @@ import {
   filesIn,
   type Header,
   headerOf,
+  partialsBeside,
 } from './chain.ts';
 
 export interface BackupOptions {
@@ -73,6 +75,7 @@ export interface BackupReport {
 
 /**
  * @throws INVALID_ARGUMENT if the folder has backups of another database, or there is such a file;
+ *   STORE_FULL, STORE_REFUSED for what the disk of the backup says, and nothing is left there;
  *   TABLE_NOT_FOUND, STALE_SNAPSHOT if a table was dropped meanwhile: begin again
  */
 export async function backup(
@@ -85,23 +88,22 @@ export async function backup(
   if (target.endsWith('.backup')) {
     return new Backup(percolator, { database, fileFor: () => target }).make(undefined);
   }
-  const chain = chainTo(filesIn(target));
+  const chain = chainTo(await filesIn(target));
   const last = await lastOf(chain.at(-1)?.path, database);
   const series = { database, fileFor: fileIn.bind(undefined, target), keepMs };
   const ofChain = chain[0] === undefined ? undefined : markOf(chain[0].to);
+  let whyFull: string | undefined;
   if (last !== undefined && !full) {
     try {
       return await new Backup(percolator, { ...series, mark: ofChain }).make(last);
     } catch (error) {
       if (!hasCode(error, 'STALE_SNAPSHOT')) throw error;
-      const whyFull = `changes since ${last.to} have been collected`;
-      const report = await new Backup(percolator, series).make(undefined);
-      return { ...report, whyFull };
+      whyFull = `changes since ${last.to} have been collected`;
     }
   }
   const report = await new Backup(percolator, series).make(undefined);
   if (ofChain !== undefined) await percolator.unmark(ofChain);
-  return report;
+  return { ...report, whyFull };
 }
 
 async function lastOf(path: string | undefined, database: string): Promise<Header | undefined> {
@@ -115,6 +117,23 @@ async function lastOf(path: string | undefined, database: string): Promise<Heade
 /** The mark of the backups that go on from a full one. */
 function markOf(full: Timestamp): string {
   return `backup/${full}`;
+}
+
+/**
+ * Removes what killed backups have left. One that runs holds its timestamp, so one that is below
+ * the horizon cannot go on; if it was only about to give the file its name, it fails now.
+ */
+async function removeLeftovers(percolator: Percolator, path: string): Promise<void> {
+  const partials = await onDisk(path, async () => partialsBeside(path));
+  for (const { path: partial, to } of partials) {
+    try {
+      await (await percolator.snapshot(to)).close();
+    } catch (error) {
+      if (hasCode(error, 'INVALID_ARGUMENT')) continue; // In the future: not ours.
+      if (!hasCode(error, 'STALE_SNAPSHOT')) throw error;
+      await onDisk(partial, () => rm(partial, { force: true }));
+    }
+  }
 }
 
 /** Lines after which the hold is renewed: far fewer than are written in its lifetime. */
@@ -155,7 +174,8 @@ class Backup {
       const from = last?.to ?? 0;
       const path = this.#fileFor(from, to);
       const tables = await this.#tablesAt(to);
-      await using writer = await BackupWriter.open(path);
+      await removeLeftovers(this.#percolator, path);
+      await using writer = await BackupWriter.open(path, to);
       const header = { percolator: 'backup', version: 1, database: this.#database } as const;
       await writer.write({ ...header, from, to, tables } satisfies Header);
       for (const one of tables) await this.#writeTable(writer, one, { last, to });

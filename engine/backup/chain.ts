@@ -8,12 +8,13 @@
  * The names tell what is in the files, so that a file can be moved, and a missing one is noticed;
  * the first line of each says the same.
  */
-import { mkdirSync, readdirSync, statSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { readdirSync, statSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { PercolatorError } from '../base/index.ts';
+import { makeFolder } from '../bigtable/embedded/folder.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import type { JsonValue } from '../changes/index.ts';
-import { backupLines } from './backup-file.ts';
+import { backupLines, onDisk } from './backup-file.ts';
 
 /** A table as it was when the backup was made. */
 export interface BackedUpTable {
@@ -74,9 +75,21 @@ export function fileIn(folder: string, from: Timestamp, to: Timestamp): string {
 }
 
 /** Makes the folder if there is none. Files that are no backups are left alone. */
-export function filesIn(folder: string): readonly BackupFile[] {
-  mkdirSync(folder, { recursive: true });
-  return listFiles(folder);
+export async function filesIn(folder: string): Promise<readonly BackupFile[]> {
+  return onDisk(folder, async () => {
+    await makeFolder(folder, { fsync: true });
+    return listFiles(folder);
+  });
+}
+
+/** What backups into that folder, or file, have not finished: they run, or were killed. */
+export function partialsBeside(path: string): readonly Omit<BackupFile, 'from'>[] {
+  const [folder, own] = [dirname(path), basename(path)];
+  return readdirSync(folder).flatMap((name) => {
+    const [, file = '', to] = /^(.+)\.(\d+)\.partial$/.exec(name) ?? [];
+    const isOfSeries = file === own || (NAME.test(file) && NAME.test(own));
+    return isOfSeries ? [{ path: join(folder, name), to: Number(to) }] : [];
+  });
 }
 
 function listFiles(folder: string): readonly BackupFile[] {
@@ -84,24 +97,40 @@ function listFiles(folder: string): readonly BackupFile[] {
     .toSorted()
     .flatMap((name) => {
       const [, from, to] = NAME.exec(name) ?? [];
-      if (from === undefined || to === undefined) return [];
-      return [{ path: join(folder, name), from: Number(from), to: Number(to) }];
+      const file = { path: join(folder, name), from: Number(from), to: Number(to) };
+      return file.from < file.to ? [file] : [];
     });
 }
 
-/** The newest full backup up to `at`, and those that go on from it, up to the one that has `at`. */
+/**
+ * A full backup, and those that go on from it, up to the first one that has `at`, or else to the
+ * last one. Found from its end, because two that were made at once go on from the same one.
+ */
 export function chainTo(
   files: readonly BackupFile[],
   at: Timestamp = Infinity,
 ): readonly BackupFile[] {
-  const full = files.findLast(({ from, to }) => from === 0 && to <= at);
-  const chain = full === undefined ? [] : [full];
-  for (let last = full; last !== undefined && last.to < at;) {
-    const { to } = last;
-    last = files.find(({ from }) => from === to);
-    if (last !== undefined) chain.push(last);
+  const usable = files
+    .filter(({ from, to }) => (from === 0 ? to <= at : from < at))
+    .toSorted((a, b) => a.to - b.to);
+  const reaching = usable.filter(({ to }) => to >= at);
+  const others = usable.filter(({ to }) => to < at).toReversed();
+  for (const last of [...reaching, ...others]) {
+    const chain = chainUpTo(last, files);
+    if (chain !== undefined) return chain;
   }
-  return chain;
+  return [];
+}
+
+/** Undefined if one of them is missing. */
+function chainUpTo(
+  last: BackupFile,
+  files: readonly BackupFile[],
+): readonly BackupFile[] | undefined {
+  if (last.from === 0) return [last];
+  const before = files.find(({ to }) => to === last.from);
+  const chain = before && chainUpTo(before, files);
+  return chain && [...chain, last];
 }
 
 /**

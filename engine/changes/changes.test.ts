@@ -278,6 +278,10 @@ test('wrong options are refused in a sentence', async () => {
       await assert.rejects(ask, /must not end before they begin, nor in the future/);
     }
     await assert.rejects(Array.fromAsync(percolator.changes('x')), { code: 'TABLE_NOT_FOUND' });
+    await using snapshot = await percolator.snapshot();
+    const old = { from: 0, to: snapshot.startTimestamp };
+    await percolator.createTable('y');
+    await assert.rejects(Array.fromAsync(percolator.changes('y', old)), { code: 'STALE_SNAPSHOT' });
   });
 });
 

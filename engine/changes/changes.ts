@@ -274,9 +274,12 @@ class ChangeReader {
     if (this.#to === undefined && this.#options.follow !== true) this.#to = now;
     const { timestamp } = this.#place;
     const { to = now } = this.#options;
-    if (timestamp <= to && to <= now) return;
-    const message = `changes from ${timestamp} to ${to} must not end before they begin, nor in the future; it is ${now}`;
-    throw new PercolatorError('INVALID_ARGUMENT', message);
+    if (to < timestamp || to > now) {
+      const message = `changes from ${timestamp} to ${to} must not end before they begin, nor in the future; it is ${now}`;
+      throw new PercolatorError('INVALID_ARGUMENT', message);
+    }
+    // They would be those of an earlier table of that name.
+    if (to < (this.#incarnation?.createdAt ?? 0)) throw createdAgain(this.#table);
   }
 
   get #storedName(): string {

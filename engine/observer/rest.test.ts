@@ -168,3 +168,24 @@ test('a change of the process for which its worker has no room is found by a sca
 test('a longest rest that is shorter than the shortest is refused', () => {
   assert.throws(() => settingsOf({ idleMs: 10, idleMsMax: 9 }), /idleMsMax.*\(10\), not 9/);
 });
+
+test('a caller of idle who waits no longer keeps the worker from no rest', async () => {
+  const database = await openTestDatabase({ observed: ['seen'] });
+  const a = database.client('A');
+  const runsEnd = Promise.withResolvers<void>();
+  const run = (): Promise<void> => runsEnd.promise;
+  const observers = [{ name: 'observer', table: 't', column: 'seen', run }];
+  await using worker = new Worker(a.context, observers, { slowMs: 1e9 });
+  await a.write({ 'x:seen': '1' });
+  const stop = new AbortController();
+  const idle = worker.idle({ signal: stop.signal });
+  await database.clock.advance(100);
+  stop.abort(new Error('the user went away'));
+  await assert.rejects(idle, { message: 'the user went away' });
+  await database.clock.advance(60_000);
+  const before = a.store.trace.length;
+  await database.clock.advance(10_000);
+  const calls = a.store.trace.length - before;
+  runsEnd.resolve();
+  assert.ok(calls < 500, `${calls} calls in ten seconds, of which scans rest 250 ms`);
+});

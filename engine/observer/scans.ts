@@ -115,9 +115,10 @@ export class Scans {
   /**
    * Resolves when a whole scan has found no dirty cells, except those that rest after a failure,
    * and nothing ran meanwhile; or when the worker is to stop. Rejects with the storage's error if a
-   * table cannot be scanned, or runs are refused, and trying again will not help.
+   * table cannot be scanned, or runs are refused, and trying again will not help; and with the
+   * reason of `signal`, soon after that aborts.
    */
-  async untilEmpty(): Promise<void> {
+  async untilEmpty(signal: AbortSignal | undefined): Promise<void> {
     const { context, runs, rest, stopping } = this.#services;
     // The first empty scan may have begun before the call, and passed a cell notified since.
     const enough = this.#empty + 2;
@@ -125,6 +126,7 @@ export class Scans {
     const refusals = runs.refusals.count;
     runs.failures.wakeRefused();
     while (this.#empty < enough && !stopping.aborted) {
+      signal?.throwIfAborted();
       rest.wake(); // A caller is waiting.
       await context.clock.sleep(1, stopping);
       if (this.#rounds >= known) this.#throwIfRefused(runs.refusals.count > refusals);

@@ -169,7 +169,7 @@ export class Worker implements AsyncDisposable {
    * @throws the reason of `signal`, as soon as that aborts: the worker goes on
    */
   async idle({ signal }: { readonly signal?: AbortSignal | undefined } = {}): Promise<Idleness> {
-    await unlessAborted(this.#scans.untilEmpty(), signal);
+    await unlessAborted(this.#scans.untilEmpty(signal), signal);
     if (this.#stopping.signal.aborted) await this.#scanning;
     if (this.#endedBy !== undefined) throw this.#endedBy.error;
     // The tables that were found clean may be those of another database (P74, another store in

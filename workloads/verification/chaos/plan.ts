@@ -14,7 +14,8 @@
  * A smoke run is in every test run, a quick one takes 2 to 5 minutes, and the others have a round
  * for each setting. Only the embedded store has a folder. On other stores, where every call takes
  * longer, a tenth of the rest is enough. Kills are not part of the floors: processes that are
- * killed all the time do nothing but start. The settings are a table below. Rounds bound the
+ * killed all the time do nothing but start. Only a round with services goes on until the first of
+ * them is killed. The settings are a table below. Rounds bound the
  * memory for histories, because a history is judged as a whole.
  */
 import path from 'node:path';

@@ -295,7 +295,9 @@ async function runProcesses(
     const isReached =
       goal.isReached() &&
       folderFaultsIn(fleet.counts) >= plan.floors.folderFaults &&
-      (cutter?.hits ?? 0) >= plan.floors.cuts;
+      (cutter?.hits ?? 0) >= plan.floors.cuts &&
+      // A fast machine reaches the rest before the first of these kills.
+      (!plan.services || cutter !== undefined || fleet.counts.serviceKills > 0);
     progress.update(goal.pairs);
     return signal.aborted || fleet.isHopeless || goal.isLate || isReached;
   };

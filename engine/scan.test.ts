@@ -176,7 +176,7 @@ test('a scan of all columns leaves out what observers have acknowledged, and wai
   assert.deepEqual(scanned.map(plain), [['r', ['c=2', 'seen=1']]]);
 });
 
-test('a limit is the most rows that the store is asked for', async () => {
+test('a limit is the most rows that the store is asked for at first', async () => {
   const store = new FaultyBigtable(createMemoryBigtable());
   const percolator = await open(store);
   await percolator.transact(async (transaction) => put(transaction, { a: '1', b: '1', c: '1' }));
@@ -190,6 +190,23 @@ test('a limit is the most rows that the store is asked for', async () => {
   );
   const reads = store.trace.slice(before).filter((one) => one.kind === 'read' && one.table === 't');
   assert.equal(reads.length, 1);
+});
+
+test('a scan for one row passes over many deleted ones in few reads', async () => {
+  const store = new FaultyBigtable(createMemoryBigtable());
+  const percolator = await open(store);
+  const deleted = Array.from({ length: 500 }, (_, i) => `deleted ${String(i).padStart(3, '0')}`);
+  await percolator.transact(async (transaction) => {
+    for (const key of deleted) put(transaction, { [key]: undefined });
+    put(transaction, { living: '1' });
+  });
+  await percolator.settled();
+  const before = store.trace.length;
+  const reader = await percolator.snapshot();
+  const scanned = await Array.fromAsync(reader.scan({ table: 't', limit: 1 }));
+  assert.deepEqual(scanned.map(plain), [['living', ['c=1']]]);
+  const reads = store.trace.slice(before).filter((one) => one.kind === 'read' && one.table === 't');
+  assert.ok(reads.length < 20, `${reads.length} reads`);
 });
 
 test('keys alone are scanned without a value: none is read', async () => {

@@ -43,7 +43,7 @@ async function* scanSnapshot(
 ): AsyncGenerator<ScannedRow> {
   const { signal } = range;
   const filters = filtersOfRange(range, held.startTimestamp);
-  const limit = Math.min(range.batchRows, range.limit);
+  let limit = Math.min(range.batchRows, range.limit);
   let start: string | undefined = range.start;
   await using lookout = new Lookout(context, range, held);
   while (start !== undefined) {
@@ -64,6 +64,8 @@ async function* scanSnapshot(
       if (values.size > 0) yield { row: row.key, values };
     }
     start = nextStart(rows, limit);
+    // Else a scan for one row would take a round trip for each deleted row before it.
+    limit = Math.min(range.batchRows, 2 * limit);
   }
 }
 

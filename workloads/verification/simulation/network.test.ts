@@ -101,6 +101,19 @@ test('a copy of a mutation sent after a delayed group arrives within the lifetim
   assert.ok(oldestMs <= MESSAGE_LIFETIME_MS, `${oldestMs} ms`);
 });
 
+test('of a group that was lost with the owner, no copy arrives', async () => {
+  const { world, store, isThere } = scene('refuseGroup', { replay: 1 }, { rate: 0 });
+  const checked = { table: 't', row: 'a', anyOf: [], ifNotFound: set('a')[0]?.mutations };
+  const answers = [store.checkAndMutateRow(checked).then(() => {})];
+  world.owner.die(1);
+  assert.deepEqual(await codesOf(world, answers), ['STORE_IN_DOUBT']);
+  assert.ok(
+    world.timeline.nowMs >= world.lastArrivalMs && world.lastArrivalMs > 0,
+    'it had a copy',
+  );
+  assert.equal(isThere('a'), false);
+});
+
 test('mutations of one turn are one group, even if the sender stops in the middle', async () => {
   for (const fault of ['pause', 'stall'] as const) {
     const { world, store, isThere } = scene('refuseGroup', { [fault]: 1 });

@@ -189,14 +189,19 @@ function leave<T>(world: World, process: SimulatedProcess, journey: Journey<T>):
   const delayMs = delay(ANSWER_DELAY) + slowMs;
   const isHeard = fault !== 'loseAnswer';
   const trip = takeTrip(world, process, journey, delayMs);
+  let hasArrived = false;
   timeline.at(arrivesMs, () => {
     if (trip.isLost || (isEnded() && (isTold || !process.isAlive))) return;
+    hasArrived = true;
     applyAndAnswer(world, process, inGroup(message, group), { ...trip, delayMs, isHeard });
   });
   const copyMs = copyDelayMs(fault, drawn);
   if (copyMs !== undefined && group?.fault === undefined) {
     const latestMs = Math.max(arrivesMs, timeline.nowMs + COPY_AGE_MS_MAX);
-    arriveAgain(world, process, { message, isEnded }, Math.min(arrivesMs + copyMs, latestMs));
+    // A group that was lost with the owner is lost as a whole: also no copy of a part arrives.
+    const isLost = (): boolean => isEnded() || (group !== undefined && !hasArrived);
+    const copy = { message, isEnded: isLost };
+    arriveAgain(world, process, copy, Math.min(arrivesMs + copyMs, latestMs));
   }
 }
 

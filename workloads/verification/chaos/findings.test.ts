@@ -36,6 +36,7 @@ function roundOf(changed: Partial<ChaosPlan>): Round {
     faults: { takeoversMs: [], folder: new Map() },
     engine: {},
     pairs: 0,
+    told: { changes: 0, lost: 0 },
     verdict,
   };
   return { plan: { ...plan, folder: '', ...changed }, ...rest } as unknown as Round;

@@ -91,7 +91,8 @@ function invariantTable(workloads: readonly Workload[]): ResultTable {
     {
       name: 'invariants',
       title: 'What must hold',
-      caption: 'In addition, snapshot isolation must hold, and every change must be observed.',
+      caption:
+        'In addition, snapshot isolation must hold, every change must be observed, and readers of changes must be told of each once, in order.',
     },
     workloads,
     [column('workload', ({ name }) => name), column('invariant', ({ invariant }) => invariant)],
@@ -175,6 +176,8 @@ function totalTable(rounds: readonly Round[]): ResultTable {
       ['locks of others rolled back', of(({ engine }) => engine.rolledBack)],
       ['waits for locks', of(({ engine }) => engine.lockWaits)],
       ['records collected', of(({ collected }) => collected)],
+      ['changes that readers were told of', of(({ told: { changes } }) => changes)],
+      ['places that readers lost to collectors', of(({ told: { lost } }) => lost)],
       ['unknown outcomes that had committed', sum(tallies.map((tally) => tally.unknownCommitted))],
       ['write skews, which are allowed', of(({ verdict }) => verdict.writeSkews)],
     ],

@@ -62,8 +62,11 @@ interface Life {
   onTouched: () => void;
 }
 
-/** All options of a process except its name and its role. */
-export interface CommonProcessOptions extends Omit<ChaosProcessOptions, 'name' | 'role'> {
+/** All options of a process except its name and its role, and how many there are. */
+export interface CommonProcessOptions extends Omit<
+  ChaosProcessOptions,
+  'name' | 'role' | 'clients'
+> {
   /** Where the oracle of the second database listens, and its store. Absent: there is none. */
   readonly second?: Pick<ServiceOptions, 'store'> & { readonly address: string };
   /** Where each slot runs; each oracle then has a witness. Absent: all where this process is. */
@@ -393,7 +396,8 @@ export class Fleet implements AsyncDisposable {
       ...common.database,
       oracles: addressesOf(common.database.oracles, second?.address, isClient ? number : 0),
     };
-    const options = { ...common, database, name, role } satisfies ChaosProcessOptions;
+    const clients = this.#size;
+    const options = { ...common, database, name, role, clients } satisfies ChaosProcessOptions;
     const onMessage = (message: unknown): void => {
       if (message === TOUCHED) life.onTouched();
     };

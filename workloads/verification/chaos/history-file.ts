@@ -9,6 +9,7 @@ import { pid } from 'node:process';
 import { type Counters, type Timestamp, unreachable, type WorkerCounters } from '#engine';
 import type { Ending, RecordedTransaction, Sink } from '../invariants/index.ts';
 import type {
+  FollowedChange,
   HistoricRecord,
   HistoricRollback,
   RecordsAndRollbacks,
@@ -26,7 +27,15 @@ export type HistoryLine =
   /** Cells that collectors of the process were about to erase. */
   | { readonly kind: 'collected'; readonly collected: RecordsAndRollbacks }
   /** Counts since the process opened the store; only the last such line of a file counts. */
-  | { readonly kind: 'counts'; readonly counts: Counts };
+  | { readonly kind: 'counts'; readonly counts: Counts }
+  | { readonly kind: 'followed'; readonly followed: Followed };
+
+/** What a reader of changes was told, and the cursor with it. */
+export type Followed = { readonly table: string; readonly cursor: string } & (
+  | { readonly change: Omit<FollowedChange, 'after'> }
+  /** It begins a section (judges/changes.ts) if the place before it was lost. */
+  | { readonly resolved: Timestamp; readonly begins: boolean }
+);
 
 export interface Counts {
   readonly engine: Readonly<Counters>;
@@ -39,6 +48,7 @@ export interface HistoryFile extends Sink, Disposable {
   witnessed(witnessed: Witnessed): void;
   readonly collected: (collected: RecordsAndRollbacks) => void;
   counts(counts: Counts): void;
+  followed(followed: Followed): void;
 }
 
 /** Appends to `<folder>/<process>.jsonl`. */
@@ -56,6 +66,7 @@ export function openHistoryFile(folder: string, process: string): HistoryFile {
     witnessed: (witnessed) => append({ kind: 'witnessed', witnessed }),
     collected: (collected) => append({ kind: 'collected', collected }),
     counts: (counts) => append({ kind: 'counts', counts }),
+    followed: (followed) => append({ kind: 'followed', followed }),
     [Symbol.dispose]: () => closeSync(file),
   };
 }
@@ -70,18 +81,32 @@ export interface RecordedHistory {
   readonly collected: RecordsAndRollbacks;
   /** The last counts of each life. What the life did after them is not counted. */
   readonly counts: readonly Counts[];
+  /** Of each table in the order in which it was heard. */
+  readonly followed: readonly Followed[];
 }
 
 /** Everything that the processes of a round have recorded. */
 export function readHistory(folder: string): RecordedHistory {
   const collected = { records: [], rollbacks: [] };
   const cuts = { refusals: [], witnessed: [] };
-  const recorded = { transactions: [], violations: [], ...cuts, collected, counts: [] };
-  for (const name of readdirSync(folder).toSorted()) {
+  const recorded = {
+    transactions: [],
+    violations: [],
+    ...cuts,
+    collected,
+    counts: [],
+    followed: [],
+  };
+  for (const name of readdirSync(folder).toSorted(byLife)) {
     if (name.endsWith('.jsonl')) readLife(path.join(folder, name), recorded);
   }
   return recorded;
 }
+
+/** Of a slot, life 2 is before life 10. The parent, which reads on to the end, is after them. */
+export const byLife: (name: string, other: string) => number = new Intl.Collator('en', {
+  numeric: true,
+}).compare;
 
 function readLife(
   file: string,
@@ -95,6 +120,7 @@ function readLife(
       readonly rollbacks: HistoricRollback[];
     };
     readonly counts: Counts[];
+    readonly followed: Followed[];
   },
 ): void {
   const transactions = new Map<Timestamp, RecordedTransaction>();
@@ -134,6 +160,9 @@ function readLife(
         break;
       case 'counts':
         ({ counts } = line);
+        break;
+      case 'followed':
+        recorded.followed.push(line.followed);
         break;
       default:
         unreachable(line);

@@ -40,6 +40,7 @@ describe('the smoke profile', () => {
     }
     assert.ok(totalOf(out, 'restarts') > 0, 'processes were killed before the end');
     assert.equal(totalOf(out, 'kills of services'), 0);
+    assert.ok(totalOf(out, 'changes that readers were told of') > 100);
     assert.match(stdout, /^Checked: none of 1 round broke a rule(?:\.$|, but they tested )/m);
   });
 
@@ -81,6 +82,11 @@ for (const [what, fixture, claim] of [
     'a worker that ends on its own',
     new URL('ended-worker.fixture.ts', import.meta.url),
     /processes: none ends on its own/,
+  ],
+  [
+    'a change that a reader is not told of',
+    new URL('forgetful-reader.fixture.ts', import.meta.url),
+    /changes: not each once, in order/,
   ],
 ] as const) {
   test(`${what} is a violation`, async () => {

@@ -53,7 +53,8 @@ await runExperiment(
       'Runs processes with transactions and observers on one store, kills them at random with kill -9, or stops ' +
       'them for so long that other processes presume them dead, copies, moves and replaces the folder of the ' +
       'embedded store under its owner, and judges what they saw: snapshot isolation, ' +
-      'the invariants of the workloads, and that every change was observed. With --profile standard or full, rounds differ ' +
+      'the invariants of the workloads, that every change was observed, and that readers of changes were told of each once, ' +
+      'in order. With --profile standard or full, rounds differ ' +
       'in --store, --services, --batching, --prefetch, --scanners and --gc, except in those that options change.',
     sizes: SIZES,
     options: {

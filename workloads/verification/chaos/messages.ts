@@ -26,6 +26,8 @@ export interface ChaosProcessOptions {
   readonly history: string;
   readonly seed: number;
   readonly workloads: readonly string[];
+  /** How many clients there are: each follows the changes of some tables (following.ts). */
+  readonly clients: number;
   /** How many loops of each workload a client runs. */
   readonly loops: number;
   /** A timestamp at which all workloads were set up: snapshots of the past go back to it. */

@@ -40,6 +40,7 @@ import { settingsOf } from '../../harness/engine-settings.ts';
 import { monotonicMs } from '../../harness/load/monotonic-clock.ts';
 import { recordDisk } from './disk-record.ts';
 import { type HistoryFile, NO_RUNS, openHistoryFile, sumEach } from './history-file.ts';
+import { followersOf } from './following.ts';
 import { touchFiles } from './folder-faults.ts';
 import { type ChaosProcessOptions, TOUCHED, type TouchMessage } from './messages.ts';
 import { LEASE_TIME_TO_LIVE_MS, LOCK_TIME_TO_LIVE_MS, MESSAGE_LIFETIME_MS } from './plan.ts';
@@ -103,6 +104,9 @@ await serve(async (options: ChaosProcessOptions) => {
       ? clientsOf(percolator, workload, random.fork(workload.name), { recorder, history, options })
       : [watch(percolator, workload, { random, recorder, history, options })],
   );
+  const [slot = ''] = options.name.split('.', 1);
+  const followers = followersOf(percolator, { ...options, slot, workloads, log: history });
+  loops.push(...followers.map((one) => one.follow(random.fork('follower'), options.patienceMs)));
   // An error ends this process, and a process that ends on its own is a violation (fleet.ts).
   void Promise.all([...loops, ...background]);
   const onMessage = ({ touch }: TouchMessage): void => {

@@ -39,6 +39,7 @@ import { type CutCounts, Cutter } from './cutter.ts';
 import { drawCuts } from './cuts.ts';
 import { recordDisk } from './disk-record.ts';
 import { drawFaults } from './faults.ts';
+import { followersOf } from './following.ts';
 import { type CommonProcessOptions, type FaultCounts, Fleet, folderFaultsIn } from './fleet.ts';
 import { countPairs, Goal } from './goal.ts';
 import { openHistoryFile, readHistory, type RecordedHistory, sumEach } from './history-file.ts';
@@ -77,6 +78,8 @@ export interface Round {
   /** Sums over all lives, up to the last counts of each. */
   readonly engine: Readonly<Counters>;
   readonly worker: Readonly<WorkerCounters>;
+  /** Of readers of changes. */
+  readonly told: ToldNumbers;
   readonly verdict: RoundVerdict;
   /** Absent if the round did not end with a power cut. */
   readonly cut: PowerCut | undefined;
@@ -125,7 +128,10 @@ export async function runRound(plan: ChaosPlan, context: RoundContext): Promise<
 
   progress.phase('coming to rest', 0);
   const truth = await withStore(address, async (percolator) => {
-    const rest = await settleAndRead(percolator, plan.workloads, { recorder, signal });
+    const followers = clientsOf(plan).flatMap((slot) =>
+      followersOf(percolator, { ...plan, slot, clients: plan.processes, ...folders, log: history }),
+    );
+    const rest = await settleAndRead(percolator, plan.workloads, { recorder, signal, followers });
     history.counts({ engine: percolator.counters, worker: rest.worker });
     return rest;
   }).catch((error: unknown) => lostBy(cut, error));
@@ -141,7 +147,15 @@ export async function runRound(plan: ChaosPlan, context: RoundContext): Promise<
   const tallies = tallyTransactions(names, lived.transactions, records);
   const pairs = countPairs(lived.transactions);
   const collected = lived.collected.records.length;
-  const numbers = { tallies, faults, seconds, pairs, collected, ...sumOf(lived) };
+  const numbers = {
+    tallies,
+    faults,
+    seconds,
+    pairs,
+    collected,
+    told: toldIn(lived),
+    ...sumOf(lived),
+  };
   const network = cutting && { ...cutting.counts, ...numbersOfCuts(lived) };
   return { plan, ...numbers, verdict, cut, network };
 }
@@ -431,6 +445,17 @@ interface CutNumbers {
 
 function numbersOfCuts(history: RecordedHistory): CutNumbers {
   return { refusals: unansweredCalls(history).length, witnessed: history.witnessed.length };
+}
+
+/** Changes that readers heard of, and how often one had to begin again: they were collected. */
+interface ToldNumbers {
+  readonly changes: number;
+  readonly lost: number;
+}
+
+function toldIn({ followed }: RecordedHistory): ToldNumbers {
+  const changes = followed.filter((one) => 'change' in one).length;
+  return { changes, lost: followed.filter((one) => 'begins' in one && one.begins).length };
 }
 
 function sumOf({ counts }: RecordedHistory): Pick<Round, 'engine' | 'worker'> {

@@ -28,7 +28,8 @@ function settle(
 ): Promise<RoundTruth> {
   const sink = { began, ended: () => {}, violation: () => {} };
   const recorder = { sink, process: 'parent', nowMs: () => performance.now() };
-  return settleAndRead(percolator, [workload], { recorder, signal: new AbortController().signal });
+  const { signal } = new AbortController();
+  return settleAndRead(percolator, [workload], { recorder, signal, followers: [] });
 }
 
 describe('a failed reading of everything is a violation, though a retry might succeed', () => {

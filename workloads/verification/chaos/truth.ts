@@ -6,7 +6,8 @@
  *   3. Run the observers until nothing is dirty.
  *   4. Read every cell once more, recorded as a last transaction of each workload; check each
  *      workload at rest, and audit again.
- *   5. Record every write record, acknowledgment and rollback record, and everything that must not
+ *   5. Read all changes that no reader has heard of yet (following.ts).
+ *   6. Record every write record, acknowledgment and rollback record, and everything that must not
  *      be left.
  */
 import { fsck, type Percolator, systemClock, type Worker, type WorkerCounters } from '#engine';
@@ -23,6 +24,7 @@ import {
 } from '../invariants/index.ts';
 import {
   type HistoricRecord,
+  judgeChanges,
   judgeListAppend,
   judgeNotifications,
   judgeSnapshotIsolation,
@@ -32,6 +34,7 @@ import {
   toEdn,
   type Violation,
 } from '../judges/index.ts';
+import { type Follower, sectionsOf } from './following.ts';
 import { NO_RUNS, type RecordedHistory } from './history-file.ts';
 
 export interface RoundTruth {
@@ -47,7 +50,7 @@ const REST_MS_MAX = 120_000;
 export async function settleAndRead(
   percolator: Percolator,
   workloads: readonly Workload[],
-  context: { readonly recorder: Recorder; readonly signal: AbortSignal },
+  context: Omit<SettlingContext, 'violations'>,
 ): Promise<RoundTruth> {
   const violations: Violation[] = [];
   let worker: Readonly<WorkerCounters> = { runs: 0, clean: 0, failures: 0, parked: 0, meetings: 0 };
@@ -70,11 +73,13 @@ export async function settleAndRead(
 interface SettlingContext {
   readonly recorder: Recorder;
   readonly signal: AbortSignal;
+  /** Readers of changes, of all tables. */
+  readonly followers: readonly Pick<Follower, 'readToTheEnd'>[];
   /** Filled step by step. */
   readonly violations: Violation[];
 }
 
-/** Steps 1 to 4. */
+/** Steps 1 to 5. */
 async function settle(
   percolator: Percolator,
   workloads: readonly Workload[],
@@ -92,6 +97,7 @@ async function settle(
     violations.push(...wrong.map((message) => ({ claim: `${workload.name}: at rest`, message })));
   }
   violations.push(...(await auditErrors(percolator, 'at rest')));
+  for (const follower of settling.followers) await follower.readToTheEnd();
   return worker;
 }
 
@@ -187,7 +193,11 @@ export interface RoundVerdict {
 
 export function judge(
   workloads: readonly Workload[],
-  { transactions, collected }: Pick<RecordedHistory, 'transactions' | 'collected'>,
+  {
+    transactions,
+    collected,
+    followed,
+  }: Pick<RecordedHistory, 'transactions' | 'collected' | 'followed'>,
   stored: StoredHistory,
 ): RoundVerdict {
   const records = [...stored.records, ...collected.records];
@@ -197,6 +207,7 @@ export function judge(
   const violations = [
     ...judgeSnapshotIsolation(history),
     ...judgeNotifications(history, { observers, left: stored.notifications }),
+    ...judgeChanges(sectionsOf(followed), history),
   ];
   const lists = listTransactions(transactions, {
     isList: (cell) => cell.startsWith(`${LISTS}/`),

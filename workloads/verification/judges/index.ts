@@ -2,6 +2,7 @@
  * The public interface of the judges: what a history is, where one comes from, and what must hold
  * in it.
  */
+export { type FollowedChange, type FollowedSection, judgeChanges } from './changes.ts';
 export { observeCollection } from './stored-history.ts';
 export { toEdn } from './list-history.ts';
 export { type JudgeFinding, JudgeFindings } from './history.ts';

@@ -1,34 +1,21 @@
 /**
- * A client process that follows the changes of a table, and the judge of what it was told.
+ * A client process that follows the changes of a table.
  *
  * Its cursor is on a disk that survives it: its next life goes on from there. If the changes since
  * then have been collected, or the table was created again, it begins a new section at the present.
- *
- *     section   from 17: x@20 y@20 x@31, resolved 40; z@44 ...     STALE_SNAPSHOT
- *     section   from 93: ...
- *
- * The judge compares each section with all records that the storage ever held: between its first
- * timestamp and the last place that was reported, each change once, in order, and none missing. A
- * record that was added below a resolved timestamp is one that is missing.
+ * Each section is judged (judges/changes.ts).
  */
-import { compareTexts, hasCode, isRetryable, textOf } from '../../../engine/base/index.ts';
+import { hasCode, isRetryable, textOf } from '../../../engine/base/index.ts';
 import {
   type ChangeEvent,
   type ChangesOptions,
   decodeCursor,
 } from '../../../engine/changes/index.ts';
 import type { Percolator } from '../../../engine/percolator.ts';
-import { isAcknowledgment } from '../../../engine/transaction/index.ts';
-import {
-  addressOf,
-  historicCell,
-  historicTable,
-  type History,
-  type Violation,
-} from '../judges/history.ts';
+import { historicCell, type History, judgeChanges, type Violation } from '../judges/index.ts';
 import type { ProcessPlan } from './loads.ts';
 import type { SimulatedClock } from './process.ts';
-import type { Followed, FollowedChange, Section, SimulatedRun } from './run.ts';
+import type { Followed, SimulatedRun } from './run.ts';
 import type { Transactions } from './transactions.ts';
 
 /** After an error. */
@@ -136,7 +123,13 @@ function hear(log: Followed, event: ChangeEvent): void {
   const { row, column, value, startTimestamp, commitTimestamp } = event;
   const cell = historicCell({ table: section.stored, row, column });
   const text = value && textOf(value);
-  section.changes.push({ cell, startTimestamp, commitTimestamp, value: text });
+  section.changes.push({
+    cell,
+    startTimestamp,
+    commitTimestamp,
+    value: text,
+    after: section.resolved,
+  });
 }
 
 /** At the end, when nothing goes wrong any more: the rest of all changes, up to now. */
@@ -148,61 +141,8 @@ export async function followToTheEnd(run: SimulatedRun, percolator: Percolator):
 }
 
 export function judgeFollowed({ followed }: SimulatedRun, history: History): readonly Violation[] {
-  return [...followed.values()].flatMap(({ sections }) =>
-    sections.flatMap((section) => judgeSection(section, history)),
+  return judgeChanges(
+    [...followed.values()].flatMap(({ sections }) => sections),
+    history,
   );
-}
-
-type Recorded = Pick<FollowedChange, 'cell' | 'commitTimestamp'>;
-
-function judgeSection(section: Section, history: History): readonly Violation[] {
-  const { from, resolved, changes, stored } = section;
-  const last = changes.at(-1);
-  const inTable = `${historicTable(stored)}/`;
-  const expected = history.records
-    .filter(({ cell, operation, commitTimestamp }) => {
-      const isOther = !cell.startsWith(inTable) || isAcknowledgment(addressOf(cell).column);
-      return !isOther && operation !== 'touch' && commitTimestamp > from;
-    })
-    .filter((record) => {
-      const isReported = last !== undefined && compareRecorded(record, last) <= 0;
-      return isReported || record.commitTimestamp <= resolved;
-    })
-    .toSorted(compareRecorded);
-  const violations: Violation[] = [];
-  const missing = expected.find((record, i) => !isSame(record, changes[i]));
-  const added = changes.find((change, i) => !isSame(change, expected[i]));
-  if (missing !== undefined || added !== undefined) {
-    const what = `expected ${nameOf(missing)}, reported ${nameOf(added)}`;
-    const message = `the section of ${stored} from ${from} to ${resolved}: ${what}`;
-    violations.push({ claim: 'changes: not each once, in order', message });
-  }
-  const wrong = changes.find((change) => isOtherValue(change, history));
-  if (wrong !== undefined) {
-    const message = `${nameOf(wrong)} is reported as ${wrong.value}, which was not written`;
-    violations.push({ claim: 'changes: wrong value', message });
-  }
-  return violations;
-}
-
-function isSame(a: Recorded, b: Recorded | undefined): boolean {
-  return b !== undefined && a.cell === b.cell && a.commitTimestamp === b.commitTimestamp;
-}
-
-function nameOf(one: Recorded | undefined): string {
-  return one === undefined ? 'no more' : `${one.cell}@${one.commitTimestamp}`;
-}
-
-function compareRecorded(a: Recorded, b: Recorded): number {
-  if (a.commitTimestamp !== b.commitTimestamp) return a.commitTimestamp - b.commitTimestamp;
-  const [one, other] = [addressOf(a.cell), addressOf(b.cell)];
-  return compareTexts(one.row, other.row) || compareTexts(one.column, other.column);
-}
-
-function isOtherValue({ cell, startTimestamp, value }: FollowedChange, history: History): boolean {
-  return history.transactions.some((transaction) => {
-    if (transaction.startTimestamp !== startTimestamp || transaction.past === true) return false;
-    const written = transaction.writes.find((one) => one.cell === cell);
-    return written !== undefined && written.value !== value;
-  });
 }

@@ -1,6 +1,7 @@
 /** One simulated run: what its clients share besides the world. */
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import type { CellAddress } from '../../../engine/transaction/index.ts';
+import type { FollowedChange, FollowedSection } from '../judges/index.ts';
 import type { OracleService, ScanLockService } from './services.ts';
 import type { ProcessPlan, SimulationPlan } from './plan.ts';
 import type { SimulatedProcess } from './process.ts';
@@ -59,19 +60,9 @@ export interface Followed {
   cursor: string | undefined;
 }
 
-export interface Section {
-  /** The storage's name of the table. */
-  readonly stored: string;
-  readonly from: Timestamp;
+interface Section extends FollowedSection {
   resolved: Timestamp;
   readonly changes: FollowedChange[];
-}
-
-export interface FollowedChange {
-  readonly cell: string;
-  readonly startTimestamp: Timestamp;
-  readonly commitTimestamp: Timestamp;
-  readonly value: string | undefined;
 }
 
 /**

@@ -26,9 +26,14 @@ async function linesOf(folder: string, ...words: readonly string[]): Promise<rea
 }
 
 function start(folder: string, words: readonly string[]) {
+  const { child, exited } = startUnread(folder, words);
+  return { child, lines: createInterface(child.stdout), exited };
+}
+
+function startUnread(folder: string, words: readonly string[]) {
   const all = [MAIN, 'changes', ...words, '--store', path.join(folder, 'data')];
   const child = spawn(process.execPath, all, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
-  return { child, lines: createInterface(child.stdout), exited: once(child, 'exit') };
+  return { child, exited: once(child, 'exit') };
 }
 
 test('percolator changes prints lines, goes on from a cursor, and follows until it is interrupted', async () => {
@@ -66,6 +71,18 @@ test('percolator changes prints lines, goes on from a cursor, and follows until 
   while (line.kind !== 'change') line = JSON.parse((await reader.next()).value as string) as Line;
   assert.deepEqual([line.row, line.value], ['z', 'three']);
   child.kill('SIGINT');
+  assert.deepEqual(await exited, [0, null]);
+});
+
+test('percolator changes is interrupted also while nothing reads what it prints', async () => {
+  const folder = temporaryFolder();
+  await using percolator = await openPercolator({ folder: path.join(folder, 'data') });
+  await percolator.createTable('t');
+  const rows = Array.from({ length: 2_000 }, (_, i) => [`row ${i}`, 'x'.repeat(1_000)] as const);
+  await percolator.transact(async (transaction) => put(transaction, Object.fromEntries(rows)));
+  const { child, exited } = startUnread(folder, ['t', '--from', '0', '--follow']);
+  await once(child.stdout, 'readable');
+  child.kill('SIGTERM');
   assert.deepEqual(await exited, [0, null]);
 });
 

@@ -228,22 +228,24 @@ export async function printChanges(
   const stop = (): void => interrupted.abort('interrupted');
   process.once('SIGINT', stop).once('SIGTERM', stop);
   const { signal } = interrupted;
-  return withDatabase(configuration, async (percolator) => {
+  await withDatabase(configuration, async (percolator) => {
     const lineOf = (event: ChangeEvent): object =>
       debezium && event.kind === 'change'
         ? debeziumEnvelope(event, { name: 'percolator', nowMs: systemClock.wallMs() })
         : changeJson(event);
     for await (const event of percolator.changes(table, { ...options, before: debezium, signal })) {
-      await sayInTime(JSON.stringify(lineOf(event)));
+      await sayInTime(JSON.stringify(lineOf(event)), signal);
     }
-    return 0;
   });
+  // What a reader does not take would keep the process alive.
+  if (signal.aborted && process.stdout.writableNeedDrain) process.exit(0);
+  return 0;
 }
 
 /** Waits while standard output takes nothing: a reader that is slow must not fill the memory. */
-async function sayInTime(line: string): Promise<void> {
+async function sayInTime(line: string, signal: AbortSignal): Promise<void> {
   if (process.stdout.write(`${line}\n`)) return;
-  await once(process.stdout, 'drain');
+  await once(process.stdout, 'drain', { signal }).catch(() => undefined); // Interrupted.
 }
 
 /*

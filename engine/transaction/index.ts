@@ -26,6 +26,7 @@ export {
   cellName,
   CELLS,
   checkUserColumn,
+  checkWrittenCell,
   columnOf,
   committedCell,
   commitTimes,

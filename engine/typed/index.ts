@@ -14,6 +14,7 @@ export {
   type ReadableTable,
   type RowOf,
   Table,
+  type TypedChange,
   type TypedObserver,
   type TypedRange,
   type TypedRow,

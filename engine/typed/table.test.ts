@@ -131,6 +131,32 @@ describe('a typed table', () => {
     assert.deepEqual((await accounts.get('a1'))?.settings, { dark: true });
   });
 
+  test('tells its observers what was before a change, by the codec of the column', async () => {
+    const { percolator, accounts } = await open();
+    const changes: (readonly [before: number | undefined, now: number | undefined])[] = [];
+    const noting = accounts.observer({
+      name: 'note',
+      column: 'balance',
+      run: async (inside, row, _, change) => {
+        const known = await change.before();
+        assert.ok(known !== undefined, 'nothing is collected here');
+        changes.push([known.value, (await inside.get(row, ['balance']))?.balance]);
+      },
+    });
+    await using worker = percolator.startWorker([noting]);
+    for (const balance of [5, 7]) {
+      await accounts.set('Bob', { balance });
+      await worker.idle();
+    }
+    await accounts.delete('Bob', ['balance']);
+    await worker.idle();
+    assert.deepEqual(changes, [
+      [undefined, 5],
+      [5, 7],
+      [7, undefined],
+    ]);
+  });
+
   test('without columns has any column, of bytes', async () => {
     const { percolator } = await open();
     const accounts = percolator.table('accounts');
@@ -164,6 +190,25 @@ describe('a typed table', () => {
 });
 
 describe('a typed table refuses', () => {
+  test('a row with a name that no column can have, as a whole', async () => {
+    const percolator = await openPercolator({ store: createMemoryBigtable() });
+    const anything = percolator.table('anything');
+    await anything.create();
+    const code = 'INVALID_ARGUMENT';
+    const wrong = '\ud800';
+    await percolator.transact(async (transaction) => {
+      const inside = anything.in(transaction);
+      assert.throws(() => inside.set('Bob', { good: '1', [wrong]: '2' }), { code });
+    });
+    assert.equal(await anything.get('Bob'), undefined, 'nothing was written');
+    await anything.set('Bob', { good: '1' });
+    await percolator.transact(async (transaction) => {
+      const inside = anything.in(transaction);
+      assert.throws(() => inside.delete('Bob', ['good', wrong]), { code });
+    });
+    assert.equal((await anything.get('Bob'))?.['good']?.toString(), '1');
+  });
+
   const cases: readonly (readonly [what: string, values: object, message: RegExp | string])[] = [
     [
       'a column that it was not given',

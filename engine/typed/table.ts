@@ -22,6 +22,7 @@ import type { TableDefinition } from '../tables/index.ts';
 import {
   type CellAddress,
   checkUserColumn,
+  checkWrittenCell,
   describeCell,
   getRow,
   ownValue,
@@ -48,6 +49,9 @@ export interface AnyColumns {
 }
 
 type ColumnOf<C extends Columns> = keyof C & string;
+
+/** By column. */
+type Codecs = ReadonlyMap<string, Codec<unknown, never>>;
 
 /** What is read of a row; a column without a value is absent. */
 export type RowOf<C extends Columns> = { readonly [K in ColumnOf<C>]?: OutputOf<C[K]> };
@@ -89,11 +93,21 @@ export interface WritableTable<C extends Columns> extends ReadableTable<C> {
 /** What a transaction can do that a snapshot cannot. */
 type Writer = Reader & Pick<Transaction, 'set' | 'delete' | 'lock' | 'notifyWeakly'>;
 
-export interface TypedObserver<C extends Columns> {
+/** `ObservedChange`, of a value as the codec of its column reads it. */
+export interface TypedChange<T> {
+  before(): Promise<{ readonly value: T | undefined } | undefined>;
+}
+
+export interface TypedObserver<C extends Columns, K extends ColumnOf<C> = ColumnOf<C>> {
   readonly name: string;
-  readonly column: ColumnOf<C>;
+  readonly column: K;
   /** Reacts to a change of the column in a row. */
-  run(inside: WritableTable<C>, row: string, transaction: Transaction): Promise<void>;
+  run(
+    inside: WritableTable<C>,
+    row: string,
+    transaction: Transaction,
+    change: TypedChange<OutputOf<C[K]>>,
+  ): Promise<void>;
 }
 
 /** What a table needs of its database. */
@@ -108,7 +122,7 @@ export class Table<C extends Columns = AnyColumns> {
   readonly name: string;
   readonly #database: TableDatabase;
   /** Undefined: any column, of bytes. */
-  readonly #codecs: ReadonlyMap<string, Codec<unknown, never>> | undefined;
+  readonly #codecs: Codecs | undefined;
 
   constructor(database: TableDatabase, name: string, columns?: C) {
     check('the table', name, NAME);
@@ -154,18 +168,25 @@ export class Table<C extends Columns = AnyColumns> {
   }
 
   /** An observer for `startWorker`, with the table as its run sees it. */
-  observer(typed: TypedObserver<C>): Observer {
+  observer<K extends ColumnOf<C>>(typed: TypedObserver<C, K>): Observer {
     const { name, column } = typed;
     return {
       name,
       table: this.name,
       column,
-      run: (transaction, { row }) => typed.run(this.in(transaction), row, transaction),
+      run: (transaction, cell, change) => {
+        const before = async (): ReturnType<TypedChange<OutputOf<C[K]>>['before']> => {
+          const known = await change.before();
+          if (known?.value === undefined) return known && { value: undefined };
+          return { value: decodedBy(this.#codecs, cell, known.value) as OutputOf<C[K]> };
+        };
+        return typed.run(this.in(transaction), cell.row, transaction, { before });
+      },
     };
   }
 }
 
-function codecsOf(columns: Columns): ReadonlyMap<string, Codec<unknown, never>> {
+function codecsOf(columns: Columns): Codecs {
   if (!isObject(columns)) {
     const message = 'the columns of a table must be an object with a codec for each column';
     throw new PercolatorError('INVALID_ARGUMENT', message);
@@ -180,14 +201,10 @@ function codecsOf(columns: Columns): ReadonlyMap<string, Codec<unknown, never>> 
 
 class TableIn<C extends Columns> implements WritableTable<C> {
   readonly #table: string;
-  readonly #codecs: ReadonlyMap<string, Codec<unknown, never>> | undefined;
+  readonly #codecs: Codecs | undefined;
   readonly #transaction: Writer;
 
-  constructor(
-    table: string,
-    types: ReadonlyMap<string, Codec<unknown, never>> | undefined,
-    transaction: Writer,
-  ) {
+  constructor(table: string, types: Codecs | undefined, transaction: Writer) {
     this.#table = table;
     this.#codecs = types;
     this.#transaction = transaction;
@@ -218,11 +235,12 @@ class TableIn<C extends Columns> implements WritableTable<C> {
 
   set(row: string, values: NewRowOf<C>): void {
     if (!isObject(values)) throw invalid('the values of a row must be an object');
-    // All are encoded before any is written: what a codec refuses leaves the row as it was.
+    // Before any is written: what is refused leaves the row as it was.
     const encoded = Object.entries(values).map(([column, value]) => {
       const cell = this.#cell(row, column);
       return [cell, this.#encoded(cell, value)] as const;
     });
+    for (const [cell] of encoded) checkWrittenCell(cell);
     for (const [cell, value] of encoded) this.#transaction.set(cell, value);
   }
 
@@ -231,7 +249,9 @@ class TableIn<C extends Columns> implements WritableTable<C> {
     if (wanted === undefined) {
       throw invalid(`table ${this.#table} was given no columns: say which ones to delete`);
     }
-    for (const column of wanted) this.#transaction.delete(this.#cell(row, column));
+    const cells = wanted.map((column) => this.#cell(row, column));
+    for (const cell of cells) checkWrittenCell(cell);
+    for (const cell of cells) this.#transaction.delete(cell);
   }
 
   async lock(row: string, column: ColumnOf<C>): Promise<void> {
@@ -246,21 +266,13 @@ class TableIn<C extends Columns> implements WritableTable<C> {
   #wanted(columns: readonly string[] | undefined): readonly string[] | undefined {
     if (columns === undefined) return this.#codecs && [...this.#codecs.keys()];
     check('the columns', columns, TEXTS);
-    for (const column of columns) this.#codecOf(column);
+    for (const column of columns) codecIn(this.#codecs, this.#table, column);
     return columns;
   }
 
   #cell(row: string, column: string): CellAddress {
-    this.#codecOf(column);
+    codecIn(this.#codecs, this.#table, column);
     return { table: this.#table, row, column };
-  }
-
-  /** @throws INVALID_ARGUMENT for a column that the table was not given */
-  #codecOf(column: string): Codec<unknown, never> {
-    const codec = this.#codecs === undefined ? codecs.bytes : this.#codecs.get(column);
-    if (codec !== undefined) return codec;
-    const names = [...(this.#codecs ?? new Map<string, unknown>()).keys()].join(', ');
-    throw invalid(`table ${this.#table} was given no column ${column}; it has ${names}`);
   }
 
   /** In bytes of its own: the codec may use its buffer again for the next column. */
@@ -270,7 +282,7 @@ class TableIn<C extends Columns> implements WritableTable<C> {
     }
     const name = `the value of ${describeCell(cell)}`;
     try {
-      const encoded = this.#codecOf(cell.column).encode(value as never); // The types are the caller's.
+      const encoded = codecIn(this.#codecs, this.#table, cell.column).encode(value as never); // The types are the caller's.
       return ownValue(name, encoded);
     } catch (error) {
       throw refused('INVALID_ARGUMENT', `${name} is refused`, error);
@@ -281,15 +293,29 @@ class TableIn<C extends Columns> implements WritableTable<C> {
     row: string,
     values: ReadonlyMap<string, Uint8Array>,
   ): Pick<RowOf<C>, K> {
+    const table = this.#table;
     const entries = [...values].map(([column, stored]) => {
-      try {
-        return [column, this.#codecOf(column).decode(stored)] as const;
-      } catch (error) {
-        const what = `the value of ${describeCell({ table: this.#table, row, column })} cannot be read by its column's codec`;
-        throw refused('TABLE_MISMATCH', what, error);
-      }
+      return [column, decodedBy(this.#codecs, { table, row, column }, stored)] as const;
     });
     return Object.fromEntries(entries) as Pick<RowOf<C>, K>; // As the codecs say.
+  }
+}
+
+/** @throws INVALID_ARGUMENT for a column that the table was not given */
+function codecIn(given: Codecs | undefined, table: string, column: string): Codec<unknown, never> {
+  const codec = given === undefined ? codecs.bytes : given.get(column);
+  if (codec !== undefined) return codec;
+  const names = [...(given?.keys() ?? [])].join(', ');
+  throw invalid(`table ${table} was given no column ${column}; it has ${names}`);
+}
+
+function decodedBy(given: Codecs | undefined, cell: CellAddress, stored: Uint8Array): unknown {
+  const codec = codecIn(given, cell.table, cell.column);
+  try {
+    return codec.decode(stored);
+  } catch (error) {
+    const what = `the value of ${describeCell(cell)} cannot be read by its column's codec`;
+    throw refused('TABLE_MISMATCH', what, error);
   }
 }
 

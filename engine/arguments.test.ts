@@ -232,6 +232,7 @@ const IN_TRANSACTION: Partial<Record<keyof Transaction, readonly Case[]>> = {
     ],
     [[{ table: 't', columns: ['ack_o:c'] }], /^column ack_o:c: names that begin with ack_ are /],
     [[{ table: 't', limit: 0 }], 'limit must be a whole number above 0, not 0'],
+    [[{ table: 't', reverse: 'yes' }], "reverse must be true or false, not 'yes'"],
     [[{ table: 't', prefix: 5 }], 'prefix must be a text, not 5'],
     [[{ table: 't', prefix: '\uD800' }], 'prefix "\\ud800" is not well-formed Unicode'],
     [[{ table: 't', keysOnly: 1 }], 'keysOnly must be true or false, not 1'],

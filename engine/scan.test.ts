@@ -1,7 +1,7 @@
 /**
  * The claims of scans and of whole rows, through the public interface: each row once, in order,
- * with the transaction's own writes; bounds, prefixes, limits, keys alone; and a caller who gives
- * up.
+ * with the transaction's own writes; bounds, prefixes, limits, keys alone, reverse order; and a
+ * caller who gives up.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -47,7 +47,10 @@ test('a scan sees each row of the range once, with locks in the way, whatever th
     const locks = await client.readRange('t', { ...range, limit: 1 }, [everywhere('lock')]);
     assert.equal(locks.length, 1, 'a lock is in the way');
     const reader = await percolator.snapshot();
-    const seen = await Array.fromAsync(reader.scan({ ...range, table: 't', columns, batchRows }));
+    const reverse = batchRows === 7 || batchRows === 128; // With all columns, and with one.
+    const asked = { ...range, table: 't', columns, batchRows, reverse };
+    const seen = await Array.fromAsync(reader.scan(asked));
+    if (reverse) seen.reverse();
     assert.deepEqual(
       seen.map(({ row, values }) => [row, String(values.get('c'))]),
       rows.slice(10, 290).map((row, i) => [row, (i + 10) % 7 === 0 ? changed : row]),
@@ -85,6 +88,7 @@ const ranges = fc.record({
   prefix: optional(fc.constantFrom('', ...KEYS)),
   columns: optional(fc.uniqueArray(fc.constantFrom('c', 'd', 'e'), { minLength: 1 })),
   limit: optional(fc.integer({ min: 1, max: 5 })),
+  reverse: optional(fc.boolean()),
   keysOnly: optional(fc.boolean()),
   batchRows: optional(fc.integer({ min: 1, max: 4 })),
 });
@@ -133,11 +137,11 @@ function plain({ row: key, values }: ScannedRow): readonly [string, readonly str
 
 function expectedRows(
   model: Model,
-  { start, end, prefix = '', columns, limit, keysOnly = false }: ScanRange,
+  { start, end, prefix = '', columns, limit, reverse = false, keysOnly = false }: ScanRange,
 ): (readonly [string, readonly string[]])[] {
   const order = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
   return [...model]
-    .toSorted(([a], [b]) => order(a, b))
+    .toSorted(([a], [b]) => (reverse ? order(b, a) : order(a, b)))
     .filter(([key]) => start === undefined || order(key, start) >= 0)
     .filter(([key]) => end === undefined || order(key, end) < 0)
     .filter(([key]) => key.startsWith(prefix))
@@ -209,6 +213,22 @@ test('a scan for one row passes over many deleted ones in few reads', async () =
   assert.ok(reads.length < 20, `${reads.length} reads`);
 });
 
+test('the last row of a table or of a prefix is one read of one row', async () => {
+  const store = new FaultyBigtable(createMemoryBigtable());
+  const percolator = await open(store);
+  await percolator.transact(async (transaction) => put(transaction, { a1: '1', a2: '2', b1: '3' }));
+  await percolator.settled();
+  const reader = await percolator.snapshot();
+  const before = store.trace.length;
+  const last = async (prefix?: string): Promise<readonly string[]> => {
+    const range = { table: 't', prefix, limit: 1, reverse: true };
+    return (await Array.fromAsync(reader.scan(range))).map(({ row: key }) => key);
+  };
+  assert.deepEqual([await last(), await last('a'), await last('c')], [['b1'], ['a2'], []]);
+  const reads = store.trace.slice(before).filter((one) => one.kind === 'read' && one.table === 't');
+  assert.equal(reads.length, 3);
+});
+
 test('keys alone are scanned without a value: none is read', async () => {
   const percolator = await open();
   await percolator.transact(async (transaction) => put(transaction, { a: 'x'.repeat(1_000) }));
@@ -257,11 +277,18 @@ test('a scan that is aborted yields no row more of those that it has read, or th
   const percolator = await open();
   await percolator.transact(async (transaction) => put(transaction, { a: '1', b: '1', c: '1' }));
   const reason = new Error('the user went away');
-  const seenUntilAborted = async (transaction: Transaction): Promise<readonly string[]> => {
+  const seenUntilAborted = async (
+    transaction: Transaction,
+    reverse = false,
+  ): Promise<readonly string[]> => {
     const stop = new AbortController();
     const seen: string[] = [];
     const scan = async (): Promise<void> => {
-      for await (const found of transaction.scan({ table: 't', signal: stop.signal })) {
+      for await (const found of transaction.scan({
+        table: 't',
+        reverse,
+        signal: stop.signal,
+      })) {
         seen.push(found.row);
         stop.abort(reason);
       }
@@ -271,7 +298,9 @@ test('a scan that is aborted yields no row more of those that it has read, or th
   };
   const transaction = await percolator.begin();
   assert.deepEqual(await seenUntilAborted(transaction), ['a']);
+  assert.deepEqual(await seenUntilAborted(transaction, true), ['c']);
   put(transaction, { x: '2', y: '2' });
   for (const key of ['a', 'b', 'c']) transaction.delete(cell(key));
   assert.deepEqual(await seenUntilAborted(transaction), ['x']);
+  assert.deepEqual(await seenUntilAborted(transaction, true), ['y']);
 });

@@ -25,6 +25,7 @@ import { hasCode, PercolatorError } from '../base/index.ts';
 import {
   type Cell,
   type Row,
+  rangeBehind,
   rowBatches,
   type RowRange,
   type Bigtable,
@@ -416,16 +417,16 @@ export class DamagedRows {
     ...[table, range, filters]: Parameters<Bigtable['readRange']>
   ): Promise<readonly Row[]> {
     const rows: Row[] = [];
-    for (let { start } = range; rows.length < range.limit;) {
-      const rest = { ...range, start, limit: range.limit - rows.length };
+    for (let left = range; rows.length < range.limit;) {
+      const rest = { ...left, limit: range.limit - rows.length };
       try {
         return [...rows, ...(await store.readRange(table, rest, filters))];
       } catch (error) {
         const damaged = this.#note(error);
         if (damaged === undefined) throw error;
-        const before = { ...rest, end: damaged };
-        rows.push(...(await this.#readAround(store, table, before, filters)));
-        start = keyAfter(damaged);
+        const before = range.reverse === true ? { start: keyAfter(damaged) } : { end: damaged };
+        rows.push(...(await this.#readAround(store, table, { ...rest, ...before }, filters)));
+        left = rangeBehind(left, damaged);
       }
     }
     return rows;

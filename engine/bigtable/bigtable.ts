@@ -92,6 +92,14 @@ export interface RowRange {
   readonly end?: string | undefined;
 }
 
+/** Which rows of a range are read: those that come first, from one of its ends. */
+export interface RangeRead extends RowRange {
+  /** The most rows: a whole number above 0, or Infinity. */
+  readonly limit: number;
+  /** Whether the rows come in the opposite order, so that the last row is first. Default false. */
+  readonly reverse?: boolean | undefined;
+}
+
 export type Mutation =
   | {
       readonly kind: 'set';
@@ -249,13 +257,12 @@ export interface Bigtable extends AsyncDisposable {
   ): Promise<readonly (Row | undefined)[]>;
 
   /**
-   * At most `range.limit` rows that have a cell passing a filter, in key order, each read
-   * atomically. The limit is a whole number above 0, or Infinity. To read on, the caller starts
-   * from the key after the last row.
+   * At most `range.limit` rows that have a cell passing a filter, in key order or its reverse, each
+   * read atomically. `restOf` (reading.ts) says where to read on.
    */
   readRange(
     table: string,
-    range: RowRange & { readonly limit: number },
+    range: RangeRead,
     filters: readonly CellFilter[],
   ): Promise<readonly Row[]>;
 

@@ -20,7 +20,7 @@ import type {
   Mutation,
   Row,
   RowMutation,
-  RowRange,
+  RangeRead,
   TableSchema,
 } from './bigtable.ts';
 import {
@@ -72,7 +72,7 @@ export abstract class CheckedStore implements Bigtable {
   ): Promise<readonly (Row | undefined)[]>;
   protected abstract sendReadRange(
     table: string,
-    range: RowRange & { readonly limit: number },
+    range: RangeRead,
     filters: readonly CellFilter[],
   ): Promise<readonly Row[]>;
   protected abstract sendMutateRows(rows: readonly RowMutation[]): Promise<void>;

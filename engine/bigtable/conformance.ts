@@ -14,6 +14,7 @@ import type { Bigtable } from './bigtable.ts';
 import { claimArguments, claimClosing, claimTables } from './conformance/arguments.ts';
 import { claimConditionals, claimMutations, claimOrder } from './conformance/mutations.ts';
 import { claimRanges, claimReads } from './conformance/reads.ts';
+import { claimReverse } from './conformance/reverse.ts';
 
 /** @param open called by each test; opens a store that this test alone uses, and closes */
 export function conformanceSuite(name: string, open: () => Promise<Bigtable>): void {
@@ -21,6 +22,7 @@ export function conformanceSuite(name: string, open: () => Promise<Bigtable>): v
     claimReads(open);
     claimOrder(open);
     claimRanges(open);
+    claimReverse(open);
     claimMutations(open);
     claimConditionals(open);
     claimTables(open);

@@ -12,6 +12,7 @@ export {
   type Damage,
   type Manifest,
   type Mutation,
+  type RangeRead,
   type Row,
   type RowMutation,
   type Silent,
@@ -25,4 +26,4 @@ export { decorate } from './decorate.ts';
 export { batchBigtable } from './batching/batching.ts';
 export type { BatchingCounters, LaneCounters } from './batching/scheduler.ts';
 export type { BatchingOptions } from './batching/scheduler.ts';
-export { keyAfter, nextStart, rowBatches } from './reading.ts';
+export { keyAfter, rangeBehind, restOf, rowBatches } from './reading.ts';

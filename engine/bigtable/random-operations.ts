@@ -40,6 +40,7 @@ export type Operation =
       readonly start: string | undefined;
       readonly end: string | undefined;
       readonly limit: number;
+      readonly reverse: boolean;
       readonly filters: readonly CellFilter[];
     }
   | { readonly kind: 'drop'; readonly table: string }
@@ -154,6 +155,7 @@ export function operationOf(limits: Limits): fc.Arbitrary<Operation> {
         start: fc.option(row, { nil: undefined }),
         end: fc.option(row, { nil: undefined }),
         limit: fc.integer({ min: 1, max: 9 }),
+        reverse: fc.boolean(),
         filters,
       }),
       weight: 4,
@@ -205,6 +207,7 @@ export function wholeTables(): Operation[] {
       start: undefined,
       end: undefined,
       limit: 1000,
+      reverse: false,
       filters: all,
     },
   ]);

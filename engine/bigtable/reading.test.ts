@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createMemoryBigtable } from '../testing/memory-bigtable.ts';
-import type { Bigtable } from './bigtable.ts';
-import { keyAfter, nextStart, type RowBatch, rowBatches } from './reading.ts';
+import type { Bigtable, RangeRead } from './bigtable.ts';
+import { keyAfter, restOf, type RowBatch, rowBatches } from './reading.ts';
 
 const FILTERS = [{ family: 'data' }];
 
@@ -30,27 +30,38 @@ function rowsOf(cells: number, count = 2_000): ReadonlyMap<string, number> {
   );
 }
 
-async function scan(store: Bigtable, range: RowBatch['range'] = {}): Promise<readonly RowBatch[]> {
+async function scan(
+  store: Bigtable,
+  range: Omit<RangeRead, 'limit'> = {},
+): Promise<readonly RowBatch[]> {
   return Array.fromAsync(rowBatches(store, 't', range, FILTERS));
 }
 
-test('a scan finds every row of the range once, and its batches cover the range', async () => {
-  const rows = rowsOf(3);
-  const store = await storeOf(rows);
-  const range = { start: 'r0001', end: 'r1500' };
-  const batches = await scan(store, range);
-  assert.ok(batches.length > 1);
-  assert.deepEqual(
-    batches.flatMap((batch) => batch.rows.map(({ key }) => key)),
-    [...rows.keys()].filter((key) => key >= range.start && key < range.end),
-  );
-  assert.deepEqual(
-    batches.map((batch) => batch.range.start),
-    [range.start, ...batches.slice(0, -1).map((batch) => batch.range.end)],
-    'each batch begins where the one before it ends',
-  );
-  assert.equal(batches.at(-1)?.range.end, range.end);
-});
+for (const reverse of [false, true]) {
+  const how = reverse ? 'a reverse scan' : 'a scan';
+  test(`${how} finds every row of the range once, and its batches cover the range`, async () => {
+    const rows = rowsOf(3);
+    const store = await storeOf(rows);
+    const range = { start: 'r0001', end: 'r1500' };
+    const found = await scan(store, { ...range, reverse });
+    assert.ok(found.length > 1);
+    // From the first row to the last.
+    const batches = reverse ? found.toReversed() : found;
+    assert.deepEqual(
+      batches.flatMap((batch) => {
+        const keys = batch.rows.map(({ key }) => key);
+        return reverse ? keys.toReversed() : keys;
+      }),
+      [...rows.keys()].filter((key) => key >= range.start && key < range.end),
+    );
+    assert.deepEqual(
+      batches.map((batch) => batch.range.start),
+      [range.start, ...batches.slice(0, -1).map((batch) => batch.range.end)],
+      'each batch begins where the one before it ends',
+    );
+    assert.equal(batches.at(-1)?.range.end, range.end);
+  });
+}
 
 test('a scan of nothing is one empty batch that covers the range', async () => {
   const store = await storeOf(new Map());
@@ -69,8 +80,10 @@ test('batches have fewer rows the more cells a row has', async () => {
 
 test('a scan goes on at the very next key, and ends with a batch that is not full', () => {
   const rows = ['a', 'b'].map((key) => ({ key, cells: [] }));
-  assert.equal(nextStart(rows, 2), 'b\0');
-  assert.equal(nextStart(rows, 3), undefined);
-  assert.equal(nextStart([], 2), undefined);
+  assert.deepEqual(restOf({ limit: 2 }, rows), { start: 'b\0', limit: 2 });
+  const reverse = { start: 'a', end: 'z', limit: 2, reverse: true };
+  assert.deepEqual(restOf(reverse, rows.toReversed()), { ...reverse, end: 'a' });
+  assert.equal(restOf({ limit: 3 }, rows), undefined);
+  assert.equal(restOf({ limit: 2 }, []), undefined);
   assert.ok('b' < keyAfter('b') && keyAfter('b') < 'b\u{1}' && keyAfter('b') < 'ba');
 });

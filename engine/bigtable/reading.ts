@@ -3,7 +3,7 @@
  * which filter.
  *
  * A read of a range has a limit of rows, so a scan reads batch after batch, each from the first key
- * after the last row of the batch before.
+ * after the last row of the batch before; in reverse, each up to that row.
  *
  *     start ... last row │ first key after it ... last row │ ... │ fewer rows than the limit: the end
  *
@@ -14,6 +14,7 @@ import {
   type Bigtable,
   type Cell,
   type CellFilter,
+  type RangeRead,
   type Row,
   type RowRange,
   TIMESTAMP_MAX,
@@ -33,30 +34,38 @@ const ROWS_MAX = 1_024;
 export async function* rowBatches(
   store: Bigtable,
   table: string,
-  range: RowRange,
+  range: Omit<RangeRead, 'limit'>,
   filters: readonly CellFilter[],
 ): AsyncGenerator<RowBatch> {
-  let { start } = range;
-  let limit = ROWS_FIRST;
+  let left: RangeRead = { ...range, limit: ROWS_FIRST };
   for (;;) {
-    const rows = await store.readRange(table, { ...range, start, limit }, filters);
-    const next = nextStart(rows, limit);
-    yield { rows, range: { start, end: next ?? range.end } };
-    if (next === undefined) return;
-    start = next;
+    const rows = await store.readRange(table, left, filters);
+    const rest = restOf(left, rows);
+    yield { rows, range: covered(left, rest) };
+    if (rest === undefined) return;
     const cells = rows.reduce((sum, row) => sum + row.cells.length, 0);
     const wanted = Math.floor((rows.length * CELLS_WANTED) / cells);
-    limit = Math.min(ROWS_MAX, Math.max(1, wanted));
+    left = { ...rest, limit: Math.min(ROWS_MAX, Math.max(1, wanted)) };
   }
 }
 
-/**
- * Where a scan goes on after `rows`, which were read with `limit`; undefined at the end of the
- * range.
- */
-export function nextStart(rows: readonly Row[], limit: number): string | undefined {
+function covered(
+  { start, end, reverse = false }: RangeRead,
+  rest: RangeRead | undefined,
+): RowRange {
+  if (rest === undefined) return { start, end };
+  return reverse ? { start: rest.end, end } : { start, end: rest.start };
+}
+
+/** What is left of the range after `rows`, which were read of it; undefined at its end. */
+export function restOf(range: RangeRead, rows: readonly Row[]): RangeRead | undefined {
   const last = rows.at(-1);
-  return last === undefined || rows.length < limit ? undefined : keyAfter(last.key);
+  return last === undefined || rows.length < range.limit ? undefined : rangeBehind(range, last.key);
+}
+
+/** The part of the range that a read of it comes to after this row. */
+export function rangeBehind<R extends Omit<RangeRead, 'limit'>>(range: R, row: string): R {
+  return range.reverse === true ? { ...range, end: row } : { ...range, start: keyAfter(row) };
 }
 
 /** The first key after `key`, in the order of keys. */

@@ -9,7 +9,7 @@ import {
   type CellFilter,
   type ConditionalRowMutation,
   type Mutation,
-  type RowRange,
+  type RangeRead,
   type TableSchema,
   TIMESTAMP_MAX,
 } from './bigtable.ts';
@@ -75,7 +75,7 @@ export function validateFilter(filter: CellFilter): void {
   }
 }
 
-export function validateRange(range: RowRange & { readonly limit: number }): void {
+export function validateRange(range: RangeRead): void {
   for (const bound of [range.start, range.end]) {
     if (bound?.isWellFormed() === false) {
       throw invalid(`range bound ${JSON.stringify(bound)} is not well-formed Unicode`);

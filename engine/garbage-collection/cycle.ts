@@ -40,7 +40,7 @@ import {
   type Bigtable,
   type CellFilter,
   keyAfter,
-  nextStart,
+  restOf,
   type Row,
   type Timestamp,
 } from '../bigtable/index.ts';
@@ -341,7 +341,7 @@ export class GarbageCollector {
   }
 
   #placeAfter(place: Progress, rows: readonly Row[]): Progress {
-    const row = nextStart(rows, this.#settings.rowsPerStep);
+    const row = restOf({ limit: this.#settings.rowsPerStep }, rows)?.start;
     return row === undefined
       ? { ...place, table: keyAfter(place.table), row: '' }
       : { ...place, row };

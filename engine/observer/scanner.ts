@@ -24,7 +24,7 @@
  * jump.
  */
 import type { Random } from '../base/index.ts';
-import { type Bigtable, nextStart, type Row } from '../bigtable/index.ts';
+import { type Bigtable, restOf, type Row } from '../bigtable/index.ts';
 import { decodeCause, NOTIFY, notifyTable, WEAK } from '../transaction/index.ts';
 import type { Notified } from './run-observer.ts';
 
@@ -140,7 +140,7 @@ export class NotificationScanner {
 
   /** Sets the place of the next batch; true if there is none because the round is complete. */
   #moveOn(rows: readonly Row[], limit: number): boolean {
-    this.#next = nextStart(rows, limit);
+    this.#next = restOf({ limit }, rows)?.start;
     if (this.#next !== undefined) return false;
     if (this.#wrapped) return true;
     this.#wrapped = true;

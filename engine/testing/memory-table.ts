@@ -14,7 +14,7 @@ import {
   type ConditionalRowMutation,
   type Mutation,
   type Row,
-  type RowRange,
+  type RangeRead,
   type TableSchema,
 } from '../bigtable/index.ts';
 
@@ -46,13 +46,14 @@ export class MemoryTable {
   }
 
   readRange(
-    { start = '', end, limit }: RowRange & { readonly limit: number },
+    { start = '', end, limit, reverse = false }: RangeRead,
     filters: readonly CellFilter[],
   ): Row[] {
+    const first = this.#position(start);
+    const after = end === undefined ? this.#keys.length : this.#position(end);
     const rows: Row[] = [];
-    for (let i = this.#position(start); i < this.#keys.length && rows.length < limit; i++) {
-      const key = this.#keys[i] ?? '';
-      if (end !== undefined && compareUtf8(key, end) >= 0) break;
+    for (let i = first; i < after && rows.length < limit; i++) {
+      const key = this.#keys[reverse ? first + after - 1 - i : i] ?? '';
       const row = this.readRow(key, filters);
       if (row !== undefined) rows.push(row);
     }

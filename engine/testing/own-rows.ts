@@ -23,9 +23,9 @@ export function ownRows(store: Bigtable, name: string): Bigtable {
       const keys = rows.map((row) => `${before}${row}`);
       return (await store.readRows(table, keys, filters)).map(unnamed);
     },
-    readRange: async (table, { start = '', end, limit }, filters) => {
+    readRange: async (table, { start = '', end, ...rest }, filters) => {
       const range = { start: `${before}${start}`, end: end === undefined ? after : before + end };
-      return (await store.readRange(table, { ...range, limit }, filters)).map(unnamed);
+      return (await store.readRange(table, { ...range, ...rest }, filters)).map(unnamed);
     },
     checkAndMutateRow: (conditional) => store.checkAndMutateRow(named(conditional)),
     checkAndMutateRows: (conditionals) => store.checkAndMutateRows(conditionals.map(named)),

@@ -34,7 +34,7 @@ export interface Reader {
   get(cell: CellAddress): Promise<Uint8Array | undefined>;
   /** The values of several cells; cells of one row are read together. */
   getMany(cells: readonly CellAddress[]): Promise<readonly (Uint8Array | undefined)[]>;
-  /** The rows of a range, of a prefix or of the table, in key order. */
+  /** The rows of a range, of a prefix or of the table, in key order or its reverse. */
   scan(range: ScanRange): AsyncIterable<ScannedRow>;
 }
 

@@ -80,22 +80,26 @@ describe('P80: many locks of dead owners of another machine cost one time to liv
 
   const rows = ['1', '2', '3', '4'].map((row) => ({ [`p${row}`]: 'dead', [`x${row}`]: 'dead' }));
 
-  test('for a scan of several locked rows', async () => {
-    const database = await leaveLocks(rows);
-    const reader = await database.client('reader').begin();
-    const scan = Array.fromAsync(reader.scan(SCAN));
-    await assertOneTimeToLive(database, scan);
-    assert.deepEqual(await scan, []);
-    assert.deepEqual(await database.locks(), []);
-  });
+  for (const reverse of [false, true]) {
+    const ofRows = reverse ? 'a reverse scan' : 'a scan';
 
-  test('for a scan in small batches', async () => {
-    const database = await leaveLocks(rows);
-    const reader = await database.client('reader').begin();
-    const scan = Array.fromAsync(reader.scan({ ...SCAN, batchRows: 1 }));
-    await assertOneTimeToLive(database, scan);
-    assert.deepEqual(await scan, []);
-  });
+    test(`for ${ofRows} of several locked rows`, async () => {
+      const database = await leaveLocks(rows);
+      const reader = await database.client('reader').begin();
+      const scan = Array.fromAsync(reader.scan({ ...SCAN, reverse }));
+      await assertOneTimeToLive(database, scan);
+      assert.deepEqual(await scan, []);
+      assert.deepEqual(await database.locks(), []);
+    });
+
+    test(`for ${ofRows} in small batches`, async () => {
+      const database = await leaveLocks(rows);
+      const reader = await database.client('reader').begin();
+      const scan = Array.fromAsync(reader.scan({ ...SCAN, reverse, batchRows: 1 }));
+      await assertOneTimeToLive(database, scan);
+      assert.deepEqual(await scan, []);
+    });
+  }
 
   test('and one that is aborted while it waits does not begin to look ahead', async () => {
     const database = await leaveLocks(rows);

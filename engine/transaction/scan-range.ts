@@ -35,8 +35,10 @@ export interface ScanRange {
    * that a row has. Name the columns where rows are wide.
    */
   readonly columns?: readonly string[] | undefined;
-  /** The most rows; the first in key order. Default: all. */
+  /** The most rows; those that come first. Default: all. */
   readonly limit?: number | undefined;
+  /** Whether the rows come in reverse key order: the last row first. Default false. */
+  readonly reverse?: boolean | undefined;
   /**
    * Whether only the keys are wanted: of the rows with a value in one of the columns. `values` is
    * then empty, and no value is read. Default false.
@@ -58,6 +60,7 @@ export const ROWS_RULES: OptionRules<Omit<ScanRange, 'table'>> = {
   prefix: TEXT,
   columns: TEXTS,
   limit: COUNT,
+  reverse: FLAG,
   keysOnly: FLAG,
   signal: SIGNAL,
   batchRows: COUNT,
@@ -75,6 +78,7 @@ export interface CheckedRange {
   /** Undefined: all of the row's. */
   readonly columns: readonly string[] | undefined;
   readonly limit: number;
+  readonly reverse: boolean;
   readonly keysOnly: boolean;
   readonly batchRows: number;
   readonly signal: AbortSignal | undefined;
@@ -84,7 +88,7 @@ export interface CheckedRange {
 export function checkedRange(range: ScanRange): CheckedRange {
   checkOptions('scan', range, RULES, ['table']);
   const { table, columns, limit = Infinity, keysOnly = false, batchRows = BATCH_ROWS } = range;
-  const { signal } = range;
+  const { reverse = false, signal } = range;
   columns?.forEach(checkUserColumn);
   const { start, end } = boundsOf(range);
   return {
@@ -93,6 +97,7 @@ export function checkedRange(range: ScanRange): CheckedRange {
     end,
     columns: columns && [...columns],
     limit,
+    reverse,
     keysOnly,
     batchRows,
     signal,

@@ -11,7 +11,14 @@
  * one).
  */
 import { compareTexts, copyOf, unlessAborted } from '../base/index.ts';
-import { type Cell, keyAfter, nextStart, type Row, rowBatches } from '../bigtable/index.ts';
+import {
+  type Cell,
+  type RangeRead,
+  rangeBehind,
+  restOf,
+  type Row,
+  rowBatches,
+} from '../bigtable/index.ts';
 import { columnOf } from './columns.ts';
 import type { Context } from './context.ts';
 import { readLock } from './locks.ts';
@@ -41,13 +48,13 @@ async function* scanSnapshot(
   range: CheckedRange,
   held: HeldSnapshot,
 ): AsyncGenerator<ScannedRow> {
-  const { signal } = range;
+  const { start, end, reverse, signal } = range;
   const filters = filtersOfRange(range, held.startTimestamp);
-  let limit = Math.min(range.batchRows, range.limit);
-  let start: string | undefined = range.start;
+  const limit = Math.min(range.batchRows, range.limit);
+  let left: RangeRead | undefined = { start, end, limit, reverse };
   await using lookout = new Lookout(context, range, held);
-  while (start !== undefined) {
-    const batch = { start, end: range.end, limit };
+  while (left !== undefined) {
+    const batch: RangeRead = left;
     const read = held.tables.read(range.table, (table) =>
       context.store.readRange(table, batch, filters),
     );
@@ -63,9 +70,9 @@ async function* scanSnapshot(
         ));
       if (values.size > 0) yield { row: row.key, values };
     }
-    start = nextStart(rows, limit);
+    const rest = restOf(batch, rows);
     // Else a scan for one row would take a round trip for each deleted row before it.
-    limit = Math.min(range.batchRows, 2 * limit);
+    left = rest && { ...rest, limit: Math.min(range.batchRows, 2 * rest.limit) };
   }
 }
 
@@ -109,7 +116,7 @@ class Lookout implements AsyncDisposable {
   }
 
   #lookBehind(row: string): Promise<void> {
-    const { table, columns, end } = this.#range;
+    const { table, columns, start, end, reverse } = this.#range;
     const { startTimestamp: to, tables } = this.#held;
     // With newest records, rows without locks count towards the limit, which so bounds each call.
     const filters = (columns ?? [undefined]).flatMap((column) => {
@@ -117,7 +124,7 @@ class Lookout implements AsyncDisposable {
       return [locks, { ...records, to: undefined }];
     });
     return tables.read(table, async (stored) => {
-      const range = { start: keyAfter(row), end };
+      const range = rangeBehind({ start, end, reverse }, row);
       for await (const { rows } of rowBatches(this.#context.store, stored, range, filters)) {
         if (this.#isOver.signal.aborted) return;
         for (const one of rows) await this.#lookAt(stored, one);
@@ -187,7 +194,7 @@ function byColumn(
   return values;
 }
 
-/** The snapshot's rows and those of the transaction's own writes, merged by key. */
+/** The snapshot's rows and those of the transaction's own writes, merged in the scan's order. */
 export function scanWithWrites(
   context: Context,
   range: CheckedRange,
@@ -224,13 +231,14 @@ async function* mergeInto(
   held: HeldSnapshot,
   pending: WrittenRow[],
 ): AsyncGenerator<ScannedRow> {
+  const order = orderOf(range);
   for await (const scanned of scanSnapshot(context, range, held)) {
-    yield* rowsBefore(scanned.row, pending);
+    yield* rowsUntil(pending, (row) => order(row, scanned.row) >= 0);
     const own = pending.at(-1)?.row === scanned.row ? pending.pop() : undefined;
     const merged = own === undefined ? scanned : overlay(scanned, own.writes);
     if (merged.values.size > 0) yield merged;
   }
-  yield* rowsBefore(undefined, pending);
+  yield* rowsUntil(pending, () => false);
 }
 
 interface WrittenRow {
@@ -238,27 +246,30 @@ interface WrittenRow {
   readonly writes: readonly Write[];
 }
 
-/** The rows of the range that the transaction writes, in key order. */
+/** The rows of the range that the transaction writes, in the scan's order. */
 function writtenRows(range: CheckedRange, buffer: WriteBuffer): WrittenRow[] {
   const isWritten = (write: Write): boolean =>
     isOfColumns(range, write.column) && isIn(range, write);
   const rows = Map.groupBy(buffer.ofTable(range.table).filter(isWritten), ({ row }) => row);
+  const order = orderOf(range);
   return [...rows]
     .map(([row, writes]) => ({ row, writes }))
-    .toSorted((a, b) => compareRows(a.row, b.row));
+    .toSorted((a, b) => order(a.row, b.row));
 }
 
 function isIn({ start, end }: CheckedRange, { row, operation }: Write): boolean {
-  if (operation === 'touch' || compareRows(row, start) < 0) return false;
-  return end === undefined || compareRows(row, end) < 0;
+  if (operation === 'touch' || compareTexts(row, start) < 0) return false;
+  return end === undefined || compareTexts(row, end) < 0;
 }
 
-/** Takes from `pending` the rows that come before `row` and that the snapshot does not have. */
-function* rowsBefore(row: string | undefined, pending: WrittenRow[]): Generator<ScannedRow> {
+/** Takes rows from `pending` that the snapshot does not have, until one of them must wait. */
+function* rowsUntil(
+  pending: WrittenRow[],
+  mustWait: (row: string) => boolean,
+): Generator<ScannedRow> {
   for (;;) {
     const next = pending.at(-1);
-    if (next === undefined) return;
-    if (row !== undefined && compareRows(next.row, row) >= 0) return;
+    if (next === undefined || mustWait(next.row)) return;
     pending.pop();
     const fresh = overlay({ row: next.row, values: new Map() }, next.writes);
     if (fresh.values.size > 0) yield fresh;
@@ -274,7 +285,7 @@ function overlay({ row, values }: ScannedRow, writes: readonly Write[]): Scanned
   return { row, values: merged };
 }
 
-/** Order of the UTF-8 bytes: the storage's order, not JavaScript's. */
-function compareRows(a: string, b: string): number {
-  return compareTexts(a, b);
+/** By the UTF-8 bytes of the keys: the storage's order, not JavaScript's. */
+function orderOf({ reverse }: CheckedRange): (a: string, b: string) => number {
+  return reverse ? (a, b) => compareTexts(b, a) : compareTexts;
 }

@@ -114,6 +114,8 @@ describe('a typed table', () => {
       { row: 'a1', values: { balance: 6, owner: 'a1' } },
       { row: 'a2', values: { balance: 5, owner: 'a2' } },
     ]);
+    const inReverse = accounts.in(snapshot).scan({ prefix: 'a', reverse: true });
+    assert.deepEqual(await Array.fromAsync(inReverse), seen.toReversed());
     const [one] = await Array.fromAsync(
       accounts.in(snapshot).scan({ columns: ['balance'], limit: 1 }),
     );

@@ -75,7 +75,7 @@ export interface ReadableTable<C extends Columns> {
     row: string,
     columns?: readonly K[],
   ): Promise<Pick<RowOf<C>, K> | undefined>;
-  /** The rows of a range, of a prefix or of the table, in key order. */
+  /** The rows of a range, of a prefix or of the table, in key order or its reverse. */
   scan<K extends ColumnOf<C> = ColumnOf<C>>(range?: TypedRange<K>): AsyncIterable<TypedRow<C, K>>;
 }
 

@@ -13,7 +13,7 @@ import type {
   Manifest,
   Row,
   RowMutation,
-  RowRange,
+  RangeRead,
 } from '../../engine/bigtable/index.ts';
 import {
   validateCases,
@@ -82,7 +82,7 @@ export class ClientStore implements Bigtable {
   /** One call for each tablet that the rows come from, one after the other. */
   async readRange(
     table: string,
-    range: RowRange & { readonly limit: number },
+    range: RangeRead,
     filters: readonly CellFilter[],
   ): Promise<readonly Row[]> {
     this.#assertOpen();
@@ -100,18 +100,23 @@ export class ClientStore implements Bigtable {
     const { start = '', end, limit } = range;
     if (end !== undefined && compareKeys(start, end) >= 0) return []; // Asks no tablet.
     const rows: Row[] = [];
-    for (let from: string | undefined = start; from !== undefined;) {
-      const rest = { start: from, end, limit: limit - rows.length };
+    for (let left: RangeRead | undefined = range; left !== undefined && rows.length < limit;) {
+      const rest = { ...left, limit: limit - rows.length };
+      const row = this.#firstRowOf(table, rest);
       const found: Scanned = await this.#send('scan', (resolve, reject) => [
-        new ScanWork({ table, range: rest, filters }, { resolve, reject }),
+        new ScanWork({ table, range: rest, filters }, { row, resolve, reject }),
       ]);
       rows.push(...found.rows);
-      if (rows.length >= limit) break;
-      const { next } = found;
-      from =
-        next !== undefined && end !== undefined && compareKeys(next, end) >= 0 ? undefined : next;
+      left = found.rest;
     }
     return rows;
+  }
+
+  /** A row of the range in the tablet that its scan comes to first. */
+  #firstRowOf(table: string, { start = '', end, reverse = false }: RangeRead): string {
+    if (!reverse) return start;
+    const last = this.#storage.tablets.findBefore(table, end)?.start ?? '';
+    return compareKeys(last, start) < 0 ? start : last;
   }
 
   checkAndMutateRow(conditional: ConditionalRowMutation): Promise<boolean> {

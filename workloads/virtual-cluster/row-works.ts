@@ -6,6 +6,7 @@ import type {
   CellFilter,
   ConditionalRowMutation,
   Mutation,
+  RangeRead,
   Row,
   RowMutation,
   RowRange,
@@ -62,29 +63,30 @@ export class ReadWork extends RowWork {
 
 export interface Scanned {
   readonly rows: readonly Row[];
-  /**
-   * Where the next tablet begins, even if the range ends before it; undefined after the table's
-   * last tablet.
-   */
-  readonly next: string | undefined;
+  /** The part of the range in the tablets that the scan has yet to come to, if there are any. */
+  readonly rest: RangeRead | undefined;
 }
 
 export interface TabletScan {
   readonly table: string;
-  readonly range: RowRange & { readonly limit: number };
+  readonly range: RangeRead;
   readonly filters: readonly CellFilter[];
 }
 
+/** The part of a scan in one tablet: that of `row`, a row of the range. */
 export class ScanWork extends RowWork {
-  readonly #range: RowRange & { readonly limit: number };
+  readonly #range: RangeRead;
   readonly #filters: readonly CellFilter[];
   readonly #settlers: Settlers<Scanned>;
-  #scanned: Scanned = { rows: [], next: undefined };
+  #scanned: Scanned = { rows: [], rest: undefined };
 
-  constructor({ table, range, filters }: TabletScan, settlers: Settlers<Scanned>) {
+  constructor(
+    { table, range, filters }: TabletScan,
+    { row, ...settlers }: Settlers<Scanned> & { readonly row: string },
+  ) {
     // Start and end, taken to be equally long.
     const bytes = 2 * (range.start?.length ?? 0) + FILTER_BYTES * filters.length;
-    super(table, range.start ?? '', { cells: 0, bytes });
+    super(table, row, { cells: 0, bytes });
     this.#range = range;
     this.#filters = filters;
     this.#settlers = settlers;
@@ -92,14 +94,12 @@ export class ScanWork extends RowWork {
 
   serve(storage: Storage, tablet: Tablet): void {
     const data = storage.table(this.table);
-    const next = storage.tablets.endOf(tablet);
-    const { end = next, limit, start } = this.#range;
-    const until =
-      next !== undefined && end !== undefined && compareKeys(next, end) < 0 ? next : end;
-    const rows = data.readRange({ start, end: until, limit }, this.#filters);
+    const after = storage.tablets.endOf(tablet);
+    const { own, rest } = partsOf(this.#range, { start: tablet.start, end: after });
+    const rows = own === undefined ? [] : data.readRange(own, this.#filters);
     for (const row of rows) countCells(this, row);
     this.rows = rows.length;
-    this.#scanned = { rows, next };
+    this.#scanned = { rows, rest };
   }
 
   settle(): void {
@@ -109,6 +109,24 @@ export class ScanWork extends RowWork {
   fail(error: unknown): void {
     this.#settlers.reject(error);
   }
+}
+
+/** What a scan reads of one tablet, and what it then has yet to read. */
+function partsOf(
+  range: RangeRead,
+  tablet: RowRange,
+): { readonly own: RangeRead | undefined; readonly rest: RangeRead | undefined } {
+  const { start = '', end, reverse = false } = range;
+  const isCut = tablet.end !== undefined && (end === undefined || compareKeys(tablet.end, end) < 0);
+  if (!reverse) {
+    if (!isCut) return { own: range, rest: undefined };
+    return { own: { ...range, end: tablet.end }, rest: { ...range, start: tablet.end } };
+  }
+  // The tablet was split while the call was on its way: the scan begins in the other part.
+  if (isCut) return { own: undefined, rest: range };
+  const first = tablet.start ?? '';
+  if (compareKeys(first, start) <= 0) return { own: range, rest: undefined };
+  return { own: { ...range, start: first }, rest: { ...range, end: first } };
 }
 
 export class ConditionalWork extends RowWork {

@@ -211,6 +211,18 @@ test('no row is lost between tablets, and nothing moves without work', async () 
   });
 });
 
+test('a scan in reverse misses no row of a tablet that is split while the scan is on its way', async () => {
+  await runHot(async (cluster, store) => {
+    const scanning = store.readRange('t', { limit: 1_000, reverse: true }, FILTERS);
+    for (const row of [ROWS[70], ROWS[30]]) cluster.tablets.split('t', row ?? '');
+    const rows = await scanning;
+    assert.deepEqual(
+      rows.map(({ key }) => key),
+      ROWS.toReversed(),
+    );
+  });
+});
+
 test('dead servers get no tablet', async () => {
   await runHot(async (cluster, store) => {
     const idle = cluster.tabletServers.find((server) => cluster.tablets.of(server).length === 0);

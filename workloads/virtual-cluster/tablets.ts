@@ -152,6 +152,13 @@ export class Tablets {
     return starts[position] === row ? tablets[position] : tablets[position - 1];
   }
 
+  /** The tablet of the rows just before `row`, or of those at the end of the table. */
+  findBefore(table: string, row: string | undefined): Tablet | undefined {
+    const found = this.#tables.get(table);
+    if (found === undefined || row === undefined) return found?.tablets.at(-1);
+    return found.tablets[positionOf(found.starts, row) - 1];
+  }
+
   /** The first row after the tablet; undefined at the end of the table. */
   endOf({ table, start }: Tablet): string | undefined {
     const { starts } = this.#of(table);

@@ -22,7 +22,7 @@ import type {
   Mutation,
   Row,
   RowMutation,
-  RowRange,
+  RangeRead,
   TableSchema,
 } from '../bigtable.ts';
 import {
@@ -48,6 +48,7 @@ import {
   anyCell,
   cellsOf,
   filterFor,
+  restOfRows,
   type RowFilter,
   type RowPages,
   type RowsRange,
@@ -82,7 +83,7 @@ export interface EmbeddedParts {
   readonly end: () => Promise<void>;
 }
 
-interface Scan extends Omit<RowsRange, 'start'> {
+interface Scan {
   readonly table: string;
   readonly wanted: readonly RowFilter[];
   readonly limit: number;
@@ -147,7 +148,7 @@ export class Embedded implements Bigtable {
 
   async readRange(
     table: string,
-    range: RowRange & { readonly limit: number },
+    range: RangeRead,
     filters: readonly CellFilter[],
   ): Promise<readonly Row[]> {
     this.#assertOpen();
@@ -158,10 +159,11 @@ export class Embedded implements Bigtable {
     const prefix = tablePrefix(id);
     const end = range.end === undefined ? prefixEnd(prefix) : rowStart(prefix, range.end);
     const from = Math.min(...wanted.map((filter) => filter.from));
-    const scan: Scan = { table, end, from, wanted, limit: range.limit, found: [] };
-    const next = this.#scan(rowStart(prefix, range.start ?? ''), scan);
-    if (next !== undefined) {
-      await this.#scanOn(next, scan);
+    const { start = '', limit, reverse = false } = range;
+    const scan: Scan = { table, wanted, limit, found: [] };
+    const rest = this.#scan({ start: rowStart(prefix, start), end, from, reverse }, scan);
+    if (rest !== undefined) {
+      await this.#scanOn(rest, scan);
       // The rows of a table that was dropped meanwhile are gone: these may be a part of them.
       if (this.#tables.current(table).id !== id) throw notFound(table);
     }
@@ -332,12 +334,12 @@ export class Embedded implements Bigtable {
     return { id: table.id, wanted: filters.map((filter) => filterFor(table, filter)) };
   }
 
-  /** Adds rows to `found`. Returns where to go on; undefined at the end, or at the limit. */
-  #scan(start: Buffer, { table, end, from, wanted, limit, found }: Scan): Buffer | undefined {
-    let at = start;
+  /** Adds rows to `found`. Returns what is left; undefined at the end, or at the limit. */
+  #scan(range: RowsRange, { table, wanted, limit, found }: Scan): RowsRange | undefined {
+    let at = range.start;
     try {
-      for (const { key, first } of this.#rows.rows({ start, end, from })) {
-        if (first === undefined) return key;
+      for (const { key, first } of this.#rows.rows(range)) {
+        if (first === undefined) return restOfRows(range, key);
         at = key;
         const row = this.#rowOf(rowOf(key), this.#rows.rowAt(key, first), wanted);
         if (row !== undefined && found.push(row) === limit) return undefined;
@@ -349,15 +351,15 @@ export class Embedded implements Bigtable {
   }
 
   /** Gives way to other callers repeatedly. Closing waits for it. */
-  async #scanOn(next: Buffer, scan: Scan): Promise<void> {
+  async #scanOn(range: RowsRange, scan: Scan): Promise<void> {
     const over = Promise.withResolvers<void>();
     this.#scans.add(over.promise);
     try {
-      for (let start: Buffer | undefined = next; start !== undefined;) {
+      for (let rest: RowsRange | undefined = range; rest !== undefined;) {
         await systemClock.yield();
         if (this.#rows.isInDoubt) await this.#rows.settle();
         this.#rows.log.ownership.look();
-        start = this.#scan(start, scan);
+        rest = this.#scan(rest, scan);
       }
     } finally {
       this.#scans.delete(over.promise);

@@ -61,12 +61,18 @@ async function load(store: Bigtable, length: number = ROWS): Promise<void> {
   await set(store, rows, 10);
 }
 
-async function newerThan(store: Bigtable, from: Timestamp): Promise<readonly string[]> {
-  const rows = await store.readRange('t', { limit: Infinity }, [
+/** In key order, wherever the scan begins. */
+async function newerThan(
+  store: Bigtable,
+  from: Timestamp,
+  { reverse = false } = {},
+): Promise<readonly string[]> {
+  const rows = await store.readRange('t', { limit: Infinity, reverse }, [
     { family: 'f', from },
     { family: 'g', from: from + 1 },
   ]);
-  return rows.map(({ key }) => key);
+  const keys = rows.map(({ key }) => key);
+  return reverse ? keys.toReversed() : keys;
 }
 
 /** A scan gives way after each 4,096 keys (row-pages.ts). */
@@ -74,11 +80,13 @@ const CHANGED = [17, 4_095, 4_096, 9_999];
 
 describe('rows without a cell as new as a scan wants are not read', () => {
   async function assertSkipped(disk: WatchedDisk, store: Bigtable): Promise<void> {
-    disk.reads = 0;
-    assert.deepEqual(await newerThan(store, 20), CHANGED.map(nameOf));
-    assert.ok(disk.reads <= CHANGED.length, `${disk.reads} reads`);
-    assert.deepEqual(await newerThan(store, 21), []);
-    assert.equal((await newerThan(store, 10)).length, ROWS);
+    for (const reverse of [false, true]) {
+      disk.reads = 0;
+      assert.deepEqual(await newerThan(store, 20, { reverse }), CHANGED.map(nameOf));
+      assert.ok(disk.reads <= CHANGED.length, `${disk.reads} reads`);
+      assert.deepEqual(await newerThan(store, 21, { reverse }), []);
+      assert.equal((await newerThan(store, 10, { reverse })).length, ROWS);
+    }
   }
 
   for (const [how, sizes, hasHint] of [
@@ -122,9 +130,11 @@ describe('rows without a cell as new as a scan wants are not read', () => {
     ]);
     assert.deepEqual([row?.key, row?.cells.length], [nameOf(5), 2]);
     await set(store, [5], 30, columns[0]);
-    assert.deepEqual(await newerThan(store, 20), [nameOf(5)]);
-    assert.deepEqual(await newerThan(store, 25), [nameOf(5)]);
-    assert.deepEqual(await newerThan(store, 31), []);
+    for (const reverse of [false, true]) {
+      assert.deepEqual(await newerThan(store, 20, { reverse }), [nameOf(5)]);
+      assert.deepEqual(await newerThan(store, 25, { reverse }), [nameOf(5)]);
+      assert.deepEqual(await newerThan(store, 31, { reverse }), []);
+    }
   });
 
   test('and a row is old again when its newest cell was erased', async () => {
@@ -148,6 +158,39 @@ describe('a scan of many rows', () => {
     await set(store, CHANGED, 20);
     const found = await scanning;
     assert.ok(found.length < CHANGED.length && found.includes(nameOf(9_999)), `${found.length}`);
+  });
+
+  test('in reverse lets other callers go first, too, and sees what they change further on', async () => {
+    await using store = await open(new WatchedDisk({ random: createRandom(1) }));
+    await load(store);
+    const scanning = newerThan(store, 20, { reverse: true });
+    await set(store, CHANGED, 20);
+    const found = await scanning;
+    assert.ok(found.length < CHANGED.length && found.includes(nameOf(17)), `${found.length}`);
+  });
+
+  test('in reverse finds each row once, whatever pages and rows come and go where it gives way', async () => {
+    await using store = await open(new WatchedDisk({ random: createRandom(1) }));
+    const rows = 2 * 4_096;
+    await load(store, rows);
+    const edges = [4_094, 4_095, 4_096, 4_097];
+    const columns = Array.from({ length: 40 }, (_, i) => `column ${String(i).padStart(2, '0')}`);
+    for (const column of columns) await set(store, edges, 10, column);
+    const filter = { family: 'f', qualifier: 'q' };
+    const range = { limit: Infinity, reverse: true };
+    const scanning = store.readRange('t', range, [filter]);
+    // Pages that become one, and pages that become several; all rows stay.
+    const erases = columns.map((qualifier) => {
+      return { kind: 'erase', family: 'f', qualifier, from: 0, to: 20 } as const;
+    });
+    await store.mutateRows(
+      edges.slice(0, 3).map((row) => ({ table: 't', row: nameOf(row), mutations: erases })),
+    );
+    const found = (await scanning).map(({ key }) => key);
+    assert.deepEqual(
+      found,
+      Array.from({ length: rows }, (_, i) => nameOf(rows - 1 - i)),
+    );
   });
 
   /**

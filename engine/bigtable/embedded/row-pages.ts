@@ -47,6 +47,14 @@ export interface RowsRange {
   readonly end: Buffer;
   /** Only rows with a cell as new as this; the index shows which have none: they are not read. */
   readonly from: Timestamp;
+  /** From the last row to the first. */
+  readonly reverse: boolean;
+}
+
+/** A row, for `rowFrom`; without a position, the row from which a long scan goes on. */
+interface FoundRow {
+  readonly key: Buffer;
+  readonly first?: Position;
 }
 
 const KEYS_AT_A_TIME = 4_096;
@@ -64,13 +72,20 @@ export function storedRow(stored: Stored, row: Buffer): RowPages | undefined {
 
 /**
  * The rows in the range, for `rowFrom`. After `KEYS_AT_A_TIME` keys it ends with the row from which
- * the caller goes on, without a position, so that a long scan does not keep other callers waiting.
- * It goes on from a row, never from a page: meanwhile the pages of a row may be joined or split.
+ * the caller goes on (`restOfRows`), without a position, so that a long scan does not keep other
+ * callers waiting. It goes on from a row, never from a page: meanwhile the pages of a row may be
+ * joined or split.
  */
-export function* storedRows(
-  stored: Stored,
-  { start, end, from }: RowsRange,
-): Generator<{ readonly key: Buffer; readonly first?: Position }> {
+export function storedRows(stored: Stored, range: RowsRange): Generator<FoundRow> {
+  return range.reverse ? rowsBackwards(stored, range) : rowsForwards(stored, range);
+}
+
+/** What is left of a range whose scan goes on from this row. */
+export function restOfRows(range: RowsRange, row: Buffer): RowsRange {
+  return range.reverse ? { ...range, end: prefixEnd(row) } : { ...range, start: row };
+}
+
+function* rowsForwards(stored: Stored, { start, end, from }: RowsRange): Generator<FoundRow> {
   const { index } = stored;
   let at = index.ceiling(start);
   for (let keys = 0; at !== NONE && index.compare(at, end) < 0; keys++) {
@@ -89,6 +104,29 @@ export function* storedRows(
     const first = from > 0 ? index.ceiling(key) : at;
     yield { key, first };
     while (index.startsWith(at, key)) at = index.next(at);
+  }
+}
+
+/** Meets the last page of a row first. */
+function* rowsBackwards(stored: Stored, { start, end, from }: RowsRange): Generator<FoundRow> {
+  const { index } = stored;
+  let at = index.before(end);
+  for (let keys = 0; at !== NONE && index.compare(at, start) >= 0; keys++) {
+    if (keys >= KEYS_AT_A_TIME) {
+      const key = rowKeyOf(index.key(at));
+      if (prefixEnd(key).compare(end) < 0) {
+        yield { key };
+        return;
+      }
+    }
+    if (index.newest(at) < from) {
+      at = index.previous(at);
+      continue;
+    }
+    const key = rowKeyOf(index.key(at));
+    let first = at;
+    for (at = index.previous(at); index.startsWith(at, key); at = index.previous(at)) first = at;
+    yield { key, first };
   }
 }
 

@@ -28,6 +28,8 @@ function assertFinds(index: SortedIndex, expected: readonly Buffer[], wanted: Bu
   const ceiling = expected.find((key) => key.compare(wanted) >= 0);
   assert.equal(keyAt(index, index.floor(wanted)), floor?.toString('latin1'));
   assert.equal(keyAt(index, index.ceiling(wanted)), ceiling?.toString('latin1'));
+  const before = expected.findLast((key) => key.compare(wanted) < 0);
+  assert.equal(keyAt(index, index.before(wanted)), before?.toString('latin1'));
   assert.equal(index.get(wanted) !== undefined, floor?.equals(wanted) ?? false);
 }
 

@@ -71,6 +71,12 @@ export class SortedIndex {
     return this.compare(at, key) === 0 ? at : this.next(at);
   }
 
+  /** The last key before `key`. */
+  before(key: Uint8Array): Position {
+    const at = this.floor(key);
+    return at !== NONE && this.compare(at, key) === 0 ? this.previous(at) : at;
+  }
+
   next(at: Position): Position {
     const leaf = Math.floor(at / SLOTS);
     if ((at % SLOTS) + 1 < (this.#leaves[leaf] as Leaf).count) return at + 1;

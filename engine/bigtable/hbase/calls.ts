@@ -22,6 +22,7 @@ import {
   type RegionAction,
   type Result,
   type ResultOrException,
+  type ScanBounds,
   type ScanRequest,
   type ScanResponse,
 } from './messages.ts';
@@ -60,6 +61,13 @@ export interface OperationAnswer {
   readonly result: Result;
   readonly isApplied: boolean;
   readonly isWritten: boolean;
+}
+
+export interface ScanPage {
+  readonly results: readonly Result[];
+  readonly region: Region;
+  /** Whether the region has no more rows of the scan. */
+  readonly isWhole: boolean;
 }
 
 export interface CallsOptions {
@@ -115,19 +123,19 @@ export class Calls {
   }
 
   /**
-   * Rows of the region that has `row`, as the request says; `isWhole` if the region has no more.
+   * Rows of the region where the scan starts, as the request says.
    * @throws PercolatorError
    */
   async scan(
-    { table, row, family }: Omit<Operation, 'actions'>,
-    request: ScanRequest,
-  ): Promise<{ readonly results: readonly Result[]; readonly region: Region; isWhole: boolean }> {
+    { table, family }: Pick<Operation, 'table' | 'family'>,
+    request: ScanRequest & { readonly scan: ScanBounds },
+  ): Promise<ScanPage> {
     const { regions } = this.#options;
     let failure: unknown;
-    let found: { results: readonly Result[]; region: Region; isWhole: boolean } | undefined;
+    let found: ScanPage | undefined;
     await this.#retry('read', async (timeoutMs) => {
       try {
-        const region = await regions.find(table, row);
+        const region = await regionOf(regions, table, request.scan);
         found = { ...(await this.#scanRegion(region, { request, family }, timeoutMs)), region };
         return true;
       } catch (error) {
@@ -145,7 +153,7 @@ export class Calls {
     region: Region,
     { request, family }: { readonly request: ScanRequest; readonly family: string },
     timeoutMs: number,
-  ): Promise<{ results: readonly Result[]; isWhole: boolean }> {
+  ): Promise<Omit<ScanPage, 'region'>> {
     const { servers } = this.#options;
     const { address } = region;
     const [type, response] = [messageOf('ScanRequest'), messageOf<ScanResponse>('ScanResponse')];
@@ -377,6 +385,16 @@ function harmless(row: Buffer, family: string): object {
   const value = { qualifier: NEVER_USED, timestamp: 0, deleteType: DELETE.oneVersion };
   const columnValue = [{ family: Buffer.from(family), qualifierValue: [value] }];
   return { row, mutateType: MUTATION.delete, columnValue };
+}
+
+/** The region where the scan starts. */
+function regionOf(
+  regions: Regions,
+  table: string,
+  { startRow, reversed = false }: ScanBounds,
+): Promise<Region> {
+  const row = Buffer.from(startRow);
+  return reversed ? regions.findBefore(table, row) : regions.find(table, row);
 }
 
 /** The first row that it can have: no row has an empty key. */

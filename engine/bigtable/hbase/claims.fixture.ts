@@ -46,6 +46,13 @@ function claimReads(open: () => Promise<Bigtable>): void {
     }
     const before = await store.readRange('own', { end: `${rows[2000]}\0`, limit: 9999 }, filters);
     assert.equal(before.length, 2001);
+    for (const limit of [Infinity, 4500, 4499, 2001, 1]) {
+      const page = await store.readRange('own', { limit, reverse: true }, filters);
+      assert.deepEqual(
+        page.map(({ key }) => key),
+        rows.toReversed().slice(0, limit),
+      );
+    }
     await store.dropTable('own');
   });
 
@@ -60,6 +67,8 @@ function claimReads(open: () => Promise<Bigtable>): void {
       read.map((row) => row.key),
       ['\0', 'r'],
     );
+    const backwards = await reading.readRange('own', { limit: 9, reverse: true }, filters);
+    assert.deepEqual(backwards, read.toReversed());
     await store.dropTable('own');
   });
 

@@ -21,16 +21,15 @@ import {
   type Mutation,
   type Row,
   type RowMutation,
-  type RowRange,
+  type RangeRead,
   TIMESTAMP_MAX,
 } from '../bigtable.ts';
 import { CheckedStore, isAboutSchema } from '../checked-store.ts';
-import { keyAfter } from '../reading.ts';
 import { validateTombstone } from '../validate.ts';
-import { type OperationAnswer, Calls, type Operation } from './calls.ts';
+import { type OperationAnswer, Calls, type Operation, type ScanPage } from './calls.ts';
 import { asFailure } from './failures.ts';
 import type { Master, Regions } from './regions.ts';
-import type { Condition, ScanRequest } from './messages.ts';
+import type { Condition, Result, ScanBounds } from './messages.ts';
 import {
   checkCondition,
   endpointCall,
@@ -135,7 +134,7 @@ export class HBaseBigtable extends CheckedStore {
 
   protected async sendReadRange(
     table: string,
-    range: RowRange & { readonly limit: number },
+    range: RangeRead,
     filters: readonly CellFilter[],
   ): Promise<readonly Row[]> {
     const selecting = selectionFor(filters);
@@ -167,35 +166,36 @@ export class HBaseBigtable extends CheckedStore {
 
   async #scan(
     table: string,
-    range: RowRange & { readonly limit: number },
+    { start = '', end = '', limit, reverse = false }: RangeRead,
     selecting: Selecting,
   ): Promise<readonly Row[]> {
-    const { end } = range;
-    const stopRow = end === undefined ? Buffer.alloc(0) : Buffer.from(end);
     const family = selecting.filters[0]?.family ?? '';
     const rows: Row[] = [];
-    let start = Buffer.from(range.start ?? '');
-    while (stopRow.length === 0 || Buffer.compare(start, stopRow) < 0) {
-      const numberOfRows = Math.ceil(Math.min(range.limit - rows.length, ROWS_PER_SCAN));
-      const scan = { startRow: start, stopRow, ...selecting.selection };
-      const request: ScanRequest = { scan, numberOfRows, limitOfRows: numberOfRows };
-      const page = await this.#calls.scan({ table, row: start, family }, request);
-      const read = page.results.map((result) => rowOf(result, selecting));
-      const lacking = page.results.filter((_, i) => read[i]?.isComplete === false);
-      const keys = lacking.map(({ cell: [first] }) => Buffer.from(first?.row ?? []).toString());
-      const again =
-        keys.length === 0 ? [] : [...(await this.#get(table, keys, widened(selecting)))];
-      for (const { row, isComplete } of read) {
-        const found = isComplete ? row : again.shift();
-        if (found !== undefined) rows.push(found);
-      }
-      if (rows.length >= range.limit) return rows;
-      const last = page.results.at(-1)?.cell[0]?.row;
-      if (page.isWhole && page.region.end.length === 0) return rows;
-      if (page.isWhole) start = Buffer.from(page.region.end);
-      else if (last !== undefined) start = Buffer.from(keyAfter(Buffer.from(last).toString()));
+    let left: Keys | undefined = { start: Buffer.from(start), end: Buffer.from(end), reverse };
+    while (left !== undefined && !isEmpty(left)) {
+      const numberOfRows = Math.ceil(Math.min(limit - rows.length, ROWS_PER_SCAN));
+      const scan = { ...boundsOf(left), ...selecting.selection };
+      const request = { scan, numberOfRows, limitOfRows: numberOfRows };
+      const page: ScanPage = await this.#calls.scan({ table, family }, request);
+      rows.push(...(await this.#rowsOf(table, page.results, selecting)));
+      if (rows.length >= limit) return rows;
+      left = restAfter(left, page);
     }
     return rows;
+  }
+
+  /** Those whose answer may lack versions are read again. */
+  async #rowsOf(
+    table: string,
+    results: readonly Result[],
+    selecting: Selecting,
+  ): Promise<readonly Row[]> {
+    const read = results.map((result) => rowOf(result, selecting));
+    const lacking = results.filter((_, i) => read[i]?.isComplete === false);
+    const keys = lacking.map((result) => rowKeyOf(result).toString());
+    const again = keys.length === 0 ? [] : [...(await this.#get(table, keys, widened(selecting)))];
+    const rows = read.map(({ row, isComplete }) => (isComplete ? row : again.shift()));
+    return rows.filter((row) => row !== undefined);
   }
 
   async #refusalOf(conditional: ConditionalRowMutation): Promise<Error | undefined> {
@@ -258,6 +258,43 @@ export class HBaseBigtable extends CheckedStore {
       return answers;
     });
   }
+}
+
+/** What is left of a range. As bytes: HBase splits regions also between characters. */
+interface Keys {
+  readonly start: Buffer;
+  /** Empty: the end of the table. */
+  readonly end: Buffer;
+  readonly reverse: boolean;
+}
+
+function isEmpty({ start, end }: Keys): boolean {
+  return end.length > 0 && Buffer.compare(start, end) >= 0;
+}
+
+/** In reverse, HBase starts at the end. */
+function boundsOf({ start, end, reverse }: Keys): ScanBounds {
+  if (!reverse) return { startRow: start, stopRow: end };
+  const includes = { includeStartRow: false, includeStopRow: true };
+  return { startRow: end, stopRow: start, reversed: true, ...includes };
+}
+
+/** What is left after a page; undefined if its region is the last one that the scan comes to. */
+function restAfter(keys: Keys, { results, region, isWhole }: ScanPage): Keys | undefined {
+  if (isWhole) {
+    const edge = keys.reverse ? region.start : region.end;
+    if (edge.length === 0) return undefined;
+    return keys.reverse ? { ...keys, end: edge } : { ...keys, start: edge };
+  }
+  const last = results.at(-1);
+  if (last === undefined) return keys;
+  const row = rowKeyOf(last);
+  if (keys.reverse) return { ...keys, end: row };
+  return { ...keys, start: Buffer.concat([row, Buffer.alloc(1)]) };
+}
+
+function rowKeyOf({ cell: [first] }: Result): Buffer {
+  return Buffer.from(first?.row ?? []);
 }
 
 /** One call of the endpoint, and what it means if it was applied: whether a cell was found. */

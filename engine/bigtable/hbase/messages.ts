@@ -142,9 +142,21 @@ export interface MultiResponse {
   }[];
 }
 
+/** Where a scan starts and stops; an empty row means that end of the table. */
+export interface ScanBounds {
+  readonly startRow: Uint8Array;
+  readonly stopRow?: Uint8Array;
+  /** From the last row to the first: `startRow` is not before `stopRow`. */
+  readonly reversed?: boolean;
+  /** Default true. */
+  readonly includeStartRow?: boolean;
+  /** Default false. */
+  readonly includeStopRow?: boolean;
+}
+
 export interface ScanRequest {
   readonly region?: RegionSpecifier;
-  readonly scan?: Selection & { readonly startRow: Uint8Array; readonly stopRow?: Uint8Array };
+  readonly scan?: Selection & ScanBounds;
   readonly scannerId?: Long | number;
   readonly numberOfRows: number;
   readonly closeScanner?: boolean;

@@ -71,21 +71,26 @@ export class Regions {
 
   /** The region that has this row. */
   async find(table: string, row: Buffer): Promise<Region> {
-    const regions = await this.of(table);
-    let low = 0;
-    for (let high = regions.length; high - low > 1;) {
-      const middle = (low + high) >>> 1;
-      if (Buffer.compare((regions[middle] as Region).start, row) <= 0) low = middle;
-      else high = middle;
-    }
-    const region = regions[low];
+    const region = lastOf(await this.of(table), ({ start }) => Buffer.compare(start, row) <= 0);
     const isInside =
+      region !== undefined && (region.end.length === 0 || Buffer.compare(row, region.end) < 0);
+    return isInside ? region : this.#missing(table);
+  }
+
+  /** The region that has the rows just before this one; an empty row: those that end the table. */
+  async findBefore(table: string, row: Buffer): Promise<Region> {
+    const isEnd = row.length === 0;
+    const isBefore = ({ start }: Region): boolean => isEnd || Buffer.compare(start, row) < 0;
+    const region = lastOf(await this.of(table), isBefore);
+    const reaches =
       region !== undefined &&
-      Buffer.compare(region.start, row) <= 0 &&
-      (region.end.length === 0 || Buffer.compare(row, region.end) < 0);
-    if (isInside) return region;
+      (region.end.length === 0 || (!isEnd && Buffer.compare(row, region.end) <= 0));
+    return reaches ? region : this.#missing(table);
+  }
+
+  /** A region that is being split or moved is missing for a moment. */
+  #missing(table: string): never {
     this.forget(table);
-    // A region that is being split or moved is missing for a moment.
     throw new HBaseFailure('unsent', `no region of table ${table} has the row`);
   }
 
@@ -166,6 +171,20 @@ export class Regions {
     if (server) return addressOf(server);
     throw new HBaseFailure('unsent', 'no server has hbase:meta');
   }
+}
+
+/** The last region for which it holds; it holds for all before that one. */
+function lastOf(
+  regions: readonly Region[],
+  holds: (region: Region) => boolean,
+): Region | undefined {
+  let low = 0;
+  for (let high = regions.length; low < high;) {
+    const middle = (low + high) >>> 1;
+    if (holds(regions[middle] as Region)) low = middle + 1;
+    else high = middle;
+  }
+  return regions[low - 1];
 }
 
 /** None for a region that was split, is offline, is a replica, or that no server has. */

@@ -45,6 +45,12 @@ export interface DataCallsOptions extends Patience {
   readonly appProfile?: string | undefined;
 }
 
+/**
+ * The message `FeatureFlags` with `reverse_scans`, in Base64: servers refuse reads in reverse to
+ * clients that do not send it. It is to be the same in all calls.
+ */
+const FEATURES = 'CAE=';
+
 /** What all calls for a table have in common. */
 interface NamedTable {
   readonly tableName: string;
@@ -78,7 +84,7 @@ export class DataCalls {
 
   readRows(table: string, request: ReadRowsRequest): Promise<readonly AssembledRow[]> {
     return this.#retry({ purpose: 'read', what: `reading ${table}` }, async (left) => {
-      const assembly = new RowAssembly();
+      const assembly = new RowAssembly({ isReversed: request.reversed === true });
       await this.#stream(this.#methods.readRows, { table, request }, left, ({ chunks }) => {
         assembly.add(chunks ?? []);
       });
@@ -257,7 +263,10 @@ export class DataCalls {
       const tableName = `${instance}/tables/${table}`;
       const profile = encodeURIComponent(appProfile);
       const params = `table_name=${encodeURIComponent(tableName)}&app_profile_id=${profile}`;
-      const metadata = this.#clients.metadata({ 'x-goog-request-params': params });
+      const metadata = this.#clients.metadata({
+        'x-goog-request-params': params,
+        'bigtable-features': FEATURES,
+      });
       named = { tableName, metadata };
       this.#tables.set(table, named);
     }

@@ -52,6 +52,13 @@ function claimRemote(open: (more?: Partial<RemoteOptions>) => Promise<Bigtable>)
       filters,
     );
     assert.equal(before.length, 2001);
+    for (const limit of [Infinity, 4500, 4499, 2001, 1]) {
+      const page = await store.readRange('remote', { limit, reverse: true }, filters);
+      assert.deepEqual(
+        page.map(({ key }) => key),
+        rows.toReversed().slice(0, limit),
+      );
+    }
     const sections = await store.sampleRowKeys('remote');
     assert.ok(sections.length > 0);
     assert.ok(sections.every((key) => rows.includes(key)));

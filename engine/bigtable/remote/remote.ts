@@ -16,10 +16,11 @@ import type {
   Manifest,
   Row,
   RowMutation,
+  RangeRead,
   RowRange,
 } from '../bigtable.ts';
 import { CheckedStore } from '../checked-store.ts';
-import { cellsOfFilters, keyAfter } from '../reading.ts';
+import { cellsOfFilters, rangeBehind } from '../reading.ts';
 import { type Clients, DataCalls, type ReadRowsRequest } from './data-calls.ts';
 import { type RowFilter, treeForAll, treeForChecking, treeForReading } from './filter-tree.ts';
 import { answersByRow, batchesOf, MUTATIONS_MAX, toProto } from './mutations.ts';
@@ -94,7 +95,7 @@ export class RemoteBigtable extends CheckedStore {
 
   protected async sendReadRange(
     table: string,
-    range: RowRange & { readonly limit: number },
+    range: RangeRead,
     filters: readonly CellFilter[],
   ): Promise<readonly Row[]> {
     const filter = this.#treeFor(filters);
@@ -142,22 +143,25 @@ export class RemoteBigtable extends CheckedStore {
 
   async #readPages(
     table: string,
-    range: RowRange & { readonly limit: number },
+    range: RangeRead,
     {
       filter,
       filters,
     }: Pick<ReadRowsRequest, 'filter'> & { readonly filters: readonly CellFilter[] },
   ): Promise<readonly Row[]> {
-    const { end } = range;
-    const endKeyOpen = end === undefined ? {} : { endKeyOpen: Buffer.from(end) };
+    const { reverse = false } = range;
+    const start = { startKeyClosed: Buffer.from(range.start ?? '') };
+    const end = range.end === undefined ? {} : { endKeyOpen: Buffer.from(range.end) };
+    const order = reverse ? { reversed: true } : {};
     const rows: Row[] = [];
-    let start = { startKeyClosed: Buffer.from(range.start ?? '') } as object;
+    let keys: object = { ...start, ...end };
     for (;;) {
       const wanted = Math.min(range.limit - rows.length, ROWS_PER_READ);
       const page = await this.#calls.readRows(table, {
-        rows: { rowRanges: [{ ...start, ...endKeyOpen }] },
+        rows: { rowRanges: [keys] },
         rowsLimit: Math.ceil(wanted),
         filter: filter ?? null,
+        ...order,
       });
       for (const row of page) {
         const found = arranged(row, filters);
@@ -165,8 +169,9 @@ export class RemoteBigtable extends CheckedStore {
       }
       const last = page.at(-1);
       if (last === undefined || page.length < wanted || rows.length >= range.limit) return rows;
-      start = { startKeyOpen: Buffer.from(last.key) };
-      if (isEmptyRange({ start: keyAfter(last.key), end })) return rows;
+      if (isEmptyRange(rangeBehind(range, last.key))) return rows;
+      const key = Buffer.from(last.key);
+      keys = reverse ? { ...start, endKeyOpen: key } : { startKeyOpen: key, ...end };
     }
   }
 

@@ -249,13 +249,29 @@ describe('chunks that are refused', () => {
   }
 });
 
+test('rows of a read in reverse come in the reverse order of their bytes, and in no other', () => {
+  const rowOf = (key: string): Chunk => ({ ...FIRST, key, commit: true });
+  const chunksOf = (...keys: string[]): Chunk[] => keys.map(rowOf);
+  const reversed = { isReversed: true };
+  assert.deepEqual(assembled(chunksOf('\u{10000}', '\u{FFFF}'), reversed), [
+    '\u{10000}/A:C@99=one',
+    '\u{FFFF}/A:C@99=one',
+  ]);
+  const refusal = { code: 'STORE_UNAVAILABLE', message: /a row came that is not before the last/ };
+  assert.throws(() => assembled(chunksOf('RK', 'RL'), reversed), refusal);
+  assert.throws(() => assembled(chunksOf('RK', 'RK'), reversed), refusal);
+});
+
 test('a timestamp beyond what a number holds in microseconds is exact', () => {
   const rows = assembled([{ ...FIRST, timestamp: Number.MAX_SAFE_INTEGER, commit: true }]);
   assert.deepEqual(rows, [`RK/A:C@${Number.MAX_SAFE_INTEGER}=one`]);
 });
 
-function assembled(chunks: readonly Chunk[], { atOnce = false } = {}): readonly string[] {
-  const assembly = new RowAssembly();
+function assembled(
+  chunks: readonly Chunk[],
+  { atOnce = false, isReversed = false } = {},
+): readonly string[] {
+  const assembly = new RowAssembly({ isReversed });
   const parts = chunks.map(toProto);
   if (atOnce) assembly.add(parts);
   else for (const part of parts) assembly.add([part]);

@@ -34,14 +34,19 @@ interface PartialCell {
 }
 
 export class RowAssembly {
+  readonly #isReversed: boolean;
   readonly #rows: AssembledRow[] = [];
   /** The uncommitted row; its key as bytes, because keys are compared as bytes. */
   #key: Uint8Array | undefined;
   #cells: Cell[] = [];
   #column: AssembledColumn | undefined;
   #partial: PartialCell | undefined;
-  /** Key of the last row that was committed. Rows come in order. */
+  /** Key of the last row that was committed. Rows come in order, or in its reverse. */
   #lastKey: Uint8Array | undefined;
+
+  constructor({ isReversed = false }: { readonly isReversed?: boolean } = {}) {
+    this.#isReversed = isReversed;
+  }
 
   /** Takes the next chunks of the answer, in the order in which they come. */
   add(chunks: readonly CellChunk[]): void {
@@ -89,9 +94,7 @@ export class RowAssembly {
     if (this.#key === undefined) {
       if (!hasBytes(rowKey)) throw invalid('a row began without a key');
       const key = bytesOf(rowKey);
-      if (this.#lastKey !== undefined && Buffer.compare(key, this.#lastKey) <= 0) {
-        throw invalid('a row came that is not after the last one');
-      }
+      this.#assertAfterLast(key);
       this.#key = key;
       this.#column = undefined;
       return;
@@ -99,6 +102,14 @@ export class RowAssembly {
     if (hasBytes(rowKey) && Buffer.compare(bytesOf(rowKey), this.#key) !== 0) {
       throw invalid('a row began before the last one was complete');
     }
+  }
+
+  #assertAfterLast(key: Uint8Array): void {
+    if (this.#lastKey === undefined) return;
+    const order = Buffer.compare(key, this.#lastKey);
+    if (this.#isReversed ? order < 0 : order > 0) return;
+    const place = this.#isReversed ? 'before' : 'after';
+    throw invalid(`a row came that is not ${place} the last one`);
   }
 
   #columnOf({ familyName, qualifier }: CellChunk): AssembledColumn {

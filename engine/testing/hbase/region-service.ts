@@ -16,6 +16,7 @@ import { compareUtf8 } from '../memory-table.ts';
 import { type ServerAnswer, answered, JavaException, requestOf } from './answers.ts';
 import { metaRow } from './master-service.ts';
 import type {
+  OpenScan,
   StoredRows,
   SimulatedHBase,
   SimulatedRegion,
@@ -186,8 +187,8 @@ export class RegionService {
     if (held.region === this.#hbase.meta || held.region.table === this.#hbase.meta.table) {
       return this.#scanMeta(text(scan.startRow), stop);
     }
-    const open = { request: { region: held.region.name, stop, scan }, after: '', nextCall: 0 };
-    const page = this.#page(held, open, { start: text(scan.startRow), rows: request.numberOfRows });
+    const open = { region: held.region.name, scan, last: undefined, nextCall: 0 };
+    const page = this.#page(held, open, request.numberOfRows);
     const isLimited = page.results.length >= (request.limitOfRows || Infinity);
     const answer = { ...page, moreResults: !isLimited };
     if (isLimited || !page.moreResultsInRegion || request.closeScanner === true) return answer;
@@ -199,11 +200,11 @@ export class RegionService {
   #scanOn(scannerId: number, { numberOfRows, limitOfRows, nextCallSeq }: ScanRequest): object {
     const open = this.#server.scans.get(scannerId);
     if (open === undefined) throw new JavaException('UnknownScannerException', String(scannerId));
-    const held = this.#find({ type: 1, value: Buffer.from(open.request.region) });
+    const held = this.#find({ type: 1, value: Buffer.from(open.region) });
     if (numberOf(nextCallSeq ?? -1) !== open.nextCall++) {
       throw new JavaException('OutOfOrderScannerNextException', String(nextCallSeq));
     }
-    const page = this.#page(held, open, { start: `${open.after}\0`, rows: numberOfRows });
+    const page = this.#page(held, open, numberOfRows);
     const isLimited = page.results.length >= (limitOfRows || Infinity);
     const answer = { ...page, moreResults: !isLimited };
     if (!isLimited && page.moreResultsInRegion) return { ...answer, scannerId };
@@ -213,23 +214,17 @@ export class RegionService {
 
   #page(
     { region, rows }: Held,
-    open: { readonly request: { readonly stop: string; readonly scan: unknown }; after: string },
-    { start, rows: wanted }: { readonly start: string; readonly rows: number },
+    open: OpenScan,
+    wanted: number,
   ): { readonly results: readonly object[]; readonly moreResultsInRegion: boolean } {
-    const { stop, scan } = open.request;
-    const ends = [stop, region.end].filter((end) => end !== '');
-    const keys = [...rows.keys()]
-      .filter((key) => compareUtf8(key, start) >= 0 && compareUtf8(key, region.start) >= 0)
-      .filter((key) => ends.every((end) => compareUtf8(key, end) < 0))
-      .toSorted(compareUtf8);
     const most = Math.min(wanted, this.#hbase.options.rowsPerAnswer ?? Infinity);
     const results: object[] = [];
-    for (const key of keys) {
-      const cells = selected(rows.get(key) ?? EMPTY_ROW, scan as Selection);
+    for (const key of keysOf(open, region, [...rows.keys()])) {
+      const cells = selected(rows.get(key) ?? EMPTY_ROW, open.scan);
       if (cells.length === 0) continue;
       if (results.length === most) return { results, moreResultsInRegion: true };
       results.push({ cell: encoded(key, cells) });
-      open.after = key;
+      open.last = key;
     }
     return { results, moreResultsInRegion: false };
   }
@@ -241,6 +236,24 @@ export class RegionService {
       .map(metaRow);
     return { results: rows, moreResults: true, moreResultsInRegion: false };
   }
+}
+
+/** The keys of the region that the scan has yet to come to, in its order. */
+function keysOf(
+  { scan, last }: OpenScan,
+  region: SimulatedRegion,
+  keys: readonly string[],
+): readonly string[] {
+  const { reversed = false, includeStartRow = true, includeStopRow = false } = scan;
+  const order = reversed ? (a: string, b: string) => compareUtf8(b, a) : compareUtf8;
+  const [start, stop] = [text(scan.startRow), text(scan.stopRow ?? new Uint8Array())];
+  return keys
+    .filter((key) => compareUtf8(key, region.start) >= 0)
+    .filter((key) => region.end === '' || compareUtf8(key, region.end) < 0)
+    .filter((key) => start === '' || order(key, start) >= (includeStartRow ? 0 : 1))
+    .filter((key) => stop === '' || order(key, stop) <= (includeStopRow ? 0 : -1))
+    .filter((key) => last === undefined || order(key, last) > 0)
+    .toSorted(order);
 }
 
 /** `hbase:meta` has an order of its own: by table, first row, and number of the region. */

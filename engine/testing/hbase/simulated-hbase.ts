@@ -14,7 +14,12 @@
  * A region is on one server, or on its way to one. Meanwhile `hbase:meta` still names the server
  * that had the region; that server answers that it does not serve it.
  */
-import type { MutationProto, TableSchemaMessage } from '../../bigtable/hbase/messages.ts';
+import type {
+  MutationProto,
+  ScanBounds,
+  Selection,
+  TableSchemaMessage,
+} from '../../bigtable/hbase/messages.ts';
 import { compareUtf8 } from '../memory-table.ts';
 import { EMPTY_ROW, mutated, type StoredRow } from './stored-row.ts';
 
@@ -59,9 +64,11 @@ export interface SimulatedServer {
 }
 
 export interface OpenScan {
-  readonly request: { readonly region: string; readonly stop: string; readonly scan: unknown };
+  /** Its name. */
+  readonly region: string;
+  readonly scan: Selection & ScanBounds;
   /** The last row that was sent. */
-  after: string;
+  last: string | undefined;
   nextCall: number;
 }
 

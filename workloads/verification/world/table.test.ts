@@ -45,10 +45,12 @@ for (let seed = 1; seed <= 24; seed++) {
       assert.equal(fast.checkAndMutateRow(conditional), simple.checkAndMutateRow(conditional));
       assert.deepEqual(plain(fast.readRow(row, filters)), plain(simple.readRow(row, filters)));
       const range = { start: random.pick(ROWS), end: random.pick(ROWS), limit: 5 };
-      assert.deepEqual(
-        fast.readRange(range, filters).map(plain),
-        simple.readRange(range, filters).map(plain),
-      );
+      for (const reverse of [false, true]) {
+        assert.deepEqual(
+          fast.readRange({ ...range, reverse }, filters).map(plain),
+          simple.readRange({ ...range, reverse }, filters).map(plain),
+        );
+      }
     }
   });
 }

@@ -16,7 +16,7 @@ import {
   type ConditionalRowMutation,
   type Mutation,
   type Row,
-  type RowRange,
+  type RangeRead,
   type TableSchema,
   TIMESTAMP_MAX,
 } from '../../../engine/bigtable/index.ts';
@@ -87,7 +87,7 @@ export class TableData {
 
   /** @throws FAMILY_NOT_FOUND */
   readRange(
-    { start = '', end, limit }: RowRange & { readonly limit: number },
+    { start = '', end, limit, reverse = false }: RangeRead,
     filters: readonly CellFilter[],
   ): Row[] {
     this.#requireFamilies(filters);
@@ -95,8 +95,12 @@ export class TableData {
     for (const key of this.#newKeys) keys.set(key, undefined);
     this.#newKeys.clear();
     const rows: Row[] = [];
-    for (const [key] of keys.entries(start, [])) {
-      if (rows.length >= limit || (end !== undefined && compareKeys(key, end) >= 0)) break;
+    const entries = reverse ? keys.entriesReversed(end, [], true) : keys.entries(start, []);
+    for (const [key] of entries) {
+      const isOver = reverse
+        ? compareKeys(key, start) < 0
+        : end !== undefined && compareKeys(key, end) >= 0;
+      if (isOver || rows.length >= limit) break;
       const row = this.#read(key, filters);
       if (row !== undefined) rows.push(row);
     }

@@ -21,7 +21,7 @@ import type {
   Manifest,
   Row,
   RowMutation,
-  RowRange,
+  RangeRead,
   TableSchema,
 } from '../../bigtable.ts';
 import { anotherStore, codeOf, reasonOf } from '../disk.ts';
@@ -124,7 +124,7 @@ export class Client implements Bigtable {
 
   readRange(
     table: string,
-    range: RowRange & { readonly limit: number },
+    range: RangeRead,
     filters: readonly CellFilter[],
   ): Promise<readonly Row[]> {
     const limit = Math.min(range.limit, Number.MAX_SAFE_INTEGER); // JSON has no Infinity.

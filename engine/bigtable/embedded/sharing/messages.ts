@@ -18,7 +18,7 @@ import type {
 import { type DamagedRow, type ErrorCode, PercolatorError } from '../../../base/index.ts';
 
 /** Both sides must speak the same protocol: raise it with every change of a message. */
-export const PROTOCOL = 7;
+export const PROTOCOL = 8;
 
 export type Method = Exclude<
   keyof Bigtable,

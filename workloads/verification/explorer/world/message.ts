@@ -9,7 +9,7 @@ import type {
   ConditionalRowMutation,
   Row,
   RowMutation,
-  RowRange,
+  RangeRead,
   Timestamp,
 } from '../../../../engine/bigtable/index.ts';
 import { ORACLE_TABLE } from '../../../../engine/oracle/oracle-row.ts';
@@ -29,7 +29,7 @@ export type ExplorerRequest =
   | {
       readonly kind: 'range';
       readonly table: string;
-      readonly range: RowRange & { readonly limit: number };
+      readonly range: RangeRead;
       readonly filters: readonly CellFilter[];
     }
   | ({ readonly kind: 'check' } & ConditionalRowMutation)

@@ -139,6 +139,106 @@ test('P81: a closed database asks neither store nor oracle anything, whatever is
   assert.deepEqual(asked.slice(before), []);
 });
 
+/** A store that remembers what it was asked, and keeps answers until it is told to let go. */
+class LateStore {
+  readonly store: Bigtable;
+  readonly asked: string[] = [];
+  /** From how many calls on answers are late. */
+  lateFrom = Infinity;
+  readonly reached: PromiseWithResolvers<void> = Promise.withResolvers();
+  readonly #gone = Promise.withResolvers<void>();
+
+  constructor(memory: Bigtable) {
+    this.store = decorate(memory, {
+      readRow: (table, ...rest) => this.#ask(`row of ${table}`, memory.readRow(table, ...rest)),
+      readRows: (table, ...rest) => this.#ask(`rows of ${table}`, memory.readRows(table, ...rest)),
+      readRange: (table, ...rest) =>
+        this.#ask(`scan of ${table}`, memory.readRange(table, ...rest)),
+      checkAndMutateRow: (one) => this.#ask(`check of ${one.table}`, memory.checkAndMutateRow(one)),
+      checkAndMutateRows: (some) => this.#ask('checks', memory.checkAndMutateRows(some)),
+      mutateRows: (rows) => this.#ask(`mutation of ${rows[0]?.table}`, memory.mutateRows(rows)),
+      sampleRowKeys: (table) => this.#ask(`splits of ${table}`, memory.sampleRowKeys(table)),
+      createTable: (table, schema) =>
+        this.#ask(`creation of ${table}`, memory.createTable(table, schema)),
+      listTables: () => this.#ask('the tables', memory.listTables()),
+      dropTable: (table) => this.#ask(`drop of ${table}`, memory.dropTable(table)),
+    });
+  }
+
+  letGo(): void {
+    this.#gone.resolve();
+  }
+
+  async #ask<T>(what: string, call: Promise<T>): Promise<T> {
+    const isLate = this.asked.push(what) > this.lateFrom;
+    if (!isLate) return call;
+    this.reached.resolve();
+    await Promise.allSettled([call]);
+    await this.#gone.promise;
+    return call;
+  }
+}
+
+/** What a caller may wait for when the database is closed. */
+const ASKING: Readonly<Record<string, (database: Percolator) => Promise<unknown>>> = {
+  begin: (database) => database.begin(),
+  'a snapshot of a time': (database) => database.snapshot(new Date(0)),
+  'a read of a table that is missing': async (database) =>
+    (await database.snapshot()).get({ ...cell('x'), table: 'missing' }),
+  'createTable of a new one': (database) => database.createTable('u'),
+  'createTable of one that is there': (database) => database.createTable('t'),
+  dropTable: (database) => database.dropTable('t'),
+  storedName: (database) => database.storedName('t'),
+  collectGarbage: (database) => database.collectGarbage({ messageLifetimeMs: 1 }),
+  listParked: (database) => database.listParked('missing'),
+  outcomeOf: (database) => database.outcomeOf({ primary: cell('x'), startTimestamp: 1 }),
+  changes: (database) => Array.fromAsync(database.changes('t', { from: 0 })),
+  cells: (database) => Array.fromAsync(database.cells('t')),
+  'a worker': (database) => {
+    const run = async (): Promise<void> => {};
+    return database.startWorker([{ name: 'o', table: 'missing', column: 'c', run }]).ended;
+  },
+};
+
+/**
+ * Closes the database when the first `answered` calls have been answered, and returns what is asked
+ * later. Undefined if there are no more calls.
+ */
+async function askedAfterClose(
+  ask: (database: Percolator) => Promise<unknown>,
+  answered: number,
+): Promise<readonly string[] | undefined> {
+  const late = new LateStore(createMemoryBigtable());
+  const { clock, database } = await open({ store: late.store, leaseTimeToLiveMs: HOUR_MS });
+  await write(database, 'x'); // The process has a lease from now on.
+  await database.settled();
+  late.lateFrom = late.asked.length + answered;
+  const first = ask(database).then(
+    () => 'over',
+    () => 'over',
+  );
+  const isLate = late.reached.promise.then(() => 'late');
+  if ((await clock.runUntil(Promise.race([isLate, first]))) === 'over') return undefined;
+  const works = Promise.allSettled([first, ask(database)]); // The second may wait for the first.
+  late.lateFrom = Infinity;
+  await clock.runUntil(database.close());
+  const before = late.asked.length;
+  late.letGo();
+  await clock.runUntil(works);
+  await clock.advance(1_000);
+  return late.asked.slice(before);
+}
+
+for (const [what, ask] of Object.entries(ASKING)) {
+  test(`P81: a closed database asks nothing, whichever answer to ${what} comes late`, async () => {
+    for (let answered = 0; answered < 20; answered++) {
+      const asked = await askedAfterClose(ask, answered);
+      if (asked === undefined) return assert.ok(answered > 0, 'it asks something');
+      assert.deepEqual(asked, [], `after ${answered} answers`);
+    }
+  });
+}
+
 test('P81: what waits when the database is closed ends at once', async () => {
   const memory = createMemoryBigtable();
   const dead = holding(memory);

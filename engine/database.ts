@@ -82,6 +82,7 @@ import type { Reading, Telemetry } from './telemetry/index.ts';
 import {
   begin,
   checkBackoff,
+  Closing,
   type Context,
   type Counters,
   createContext,
@@ -92,6 +93,7 @@ import {
   settled,
   type Snapshot,
   snapshotAt,
+  storeUntilClosed,
   transact,
   type Transaction,
   type TransactOptions,
@@ -315,7 +317,8 @@ async function openOn(
   host: DatabaseHost,
 ): Promise<Percolator> {
   const { telemetry } = options;
-  const store = telemetry?.storeOf(unmeasured) ?? unmeasured;
+  const closing = new Closing();
+  const store = storeUntilClosed(telemetry?.storeOf(unmeasured) ?? unmeasured, closing);
   const random = options.random ?? createRandom(entropySeed());
   await createTablesTable(store);
   const clock = options.clock ?? systemClock;
@@ -332,6 +335,7 @@ async function openOn(
   const services = {
     store: batched.store,
     unbatchedStore: store,
+    sharedStore: unmeasured,
     oracle,
     clock,
     random,
@@ -342,12 +346,13 @@ async function openOn(
     identity,
     storeByUserName: bigtableByUserName(batched.store, catalog),
     telemetry,
+    closing,
   };
   const context = createContext(services, options);
   if (options.timesEveryMs !== undefined) {
     const warnings = new Warnings(undefined);
-    const noting = { store: context.store, clock, oracle, warnings };
-    void noteTimes(noting, options.timesEveryMs, context.closing.signal);
+    const noting = { store: context.store, clock, oracle: context.oracle, warnings };
+    void noteTimes(noting, options.timesEveryMs, closing.signal);
   }
   const tables = new TableAdministration(context, store, catalog);
   const ownsStore = options.store === undefined;
@@ -513,9 +518,9 @@ class Database extends FeedsOfContext implements Percolator {
     const { closing, heartbeats, leases } = this.#context;
     closing.begin();
     await takeAll([
-      () => this.#untilCommitted(),
+      () => this.#inTime(this.#committed()),
       () => heartbeats.stop(),
-      () => leases.close(),
+      () => this.#inTime(leases.close()),
       () => closing.end(),
       () => (this.#ownsStore ? this.store.close() : undefined),
       () => this.#local.leave(),
@@ -524,13 +529,20 @@ class Database extends FeedsOfContext implements Percolator {
     ]);
   }
 
+  async #committed(): Promise<void> {
+    await this.#context.committing.ended();
+    await settled(this.#context);
+  }
+
   /** An oracle or a storage that never answers must not keep the database open. */
-  async #untilCommitted(): Promise<void> {
-    const { clock, committing, options } = this.#context;
+  async #inTime(work: Promise<void>): Promise<void> {
+    const { clock, options } = this.#context;
     const ended = new AbortController();
-    const work = committing.ended().then(() => settled(this.#context));
-    await Promise.race([work, clock.sleep(options.lockWaitMsMax, ended.signal)]);
-    ended.abort();
+    try {
+      await Promise.race([work, clock.sleep(options.lockWaitMsMax, ended.signal)]);
+    } finally {
+      ended.abort();
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

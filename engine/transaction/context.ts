@@ -3,7 +3,6 @@
  * commits in flight. It is the first argument of every operation of the protocol.
  *
  *     Services + Options ─▶ createContext ─▶ Context: what each operation uses
- *                                             ├─ Closing: whether the database is being closed
  *                                             ├─ Committing: the commits in flight
  *                                             ├─ Counters: what was done, and sent to the store
  *                                             └─ Options; backoffMs
@@ -14,7 +13,7 @@
  * means, if the table was dropped and created again (bound-tables.ts).
  */
 import type { SpanContext } from '@opentelemetry/api';
-import { type Clock, PercolatorError, type Random } from '../base/index.ts';
+import type { Clock, Random } from '../base/index.ts';
 import {
   check,
   COUNT,
@@ -25,13 +24,13 @@ import {
   type OptionDefaults,
   POSITIVE,
 } from '../base/options.ts';
-import { answersTo } from '../bigtable/decorate.ts';
 import { type Bigtable, decorate, type Timestamp } from '../bigtable/index.ts';
 import { createLeases, type Leases, leaseToken } from '../leases/index.ts';
 import type { Liveness } from '../lock-service/index.ts';
 import type { Identity, TimestampOracle } from '../oracle/index.ts';
 import type { Telemetry } from '../telemetry/index.ts';
 import type { TableCatalog } from './bound-tables.ts';
+import { Closing, oracleUntilClosed } from './closing.ts';
 import type { CellAddress } from './columns.ts';
 import { createHeartbeats, createLockWatch, type Heartbeats, type LockWatch } from './locks.ts';
 import type { Cause } from './notifications.ts';
@@ -138,6 +137,10 @@ export interface EngineServices {
   readonly telemetry?: Telemetry | undefined;
   /** Default: kept in the store, with timestamps of the oracle as bounds. */
   readonly leases?: LeaseSource | undefined;
+  /** Whose `storeUntilClosed` the stores are. Default: the database is never closed. */
+  readonly closing?: Closing | undefined;
+  /** The storage as databases share it, without what each has put around it. Default: `store`. */
+  readonly sharedStore?: Bigtable | undefined;
 }
 
 /** Where the lease of the process is kept, and where its bounds come from. */
@@ -152,17 +155,17 @@ export function createContext(services: EngineServices, given: OptionsGiven = {}
   const { store, unbatchedStore = store, storeByUserName = store } = services;
   const { oracle, clock, liveness } = services;
   const nonce = nonceOf(services);
-  const closing = new Closing();
+  const { closing = new Closing() } = services;
   const guarded = oracleUntilClosed(oracle, closing);
   services.telemetry?.isCalledBy(oracle, guarded);
   const leases = services.leases ?? { store: unbatchedStore, freshTimestamp: () => oracle.next() };
   return {
     ...services,
-    store: countCalls(store, counters, closing),
-    storeByUserName: countCalls(storeByUserName, counters, closing),
+    store: countCalls(store, counters),
+    storeByUserName: countCalls(storeByUserName, counters),
     oracle: guarded,
     catalog: services.catalog,
-    identity: services.identity && identityUntilClosed(services.identity, closing),
+    identity: services.identity,
     telemetry: services.telemetry,
     isObserved: (table, column) => services.isObserved(table, column),
     nonce,
@@ -195,9 +198,9 @@ const users = new WeakMap<object, Map<string, number>>();
  * liveness token differ by their count, if they share the store or the liveness: a count for the
  * whole process would depend on earlier runs.
  */
-function nonceOf({ store, unbatchedStore = store, liveness, random }: EngineServices): number {
+function nonceOf({ store, sharedStore = store, liveness, random }: EngineServices): number {
   const { self } = liveness;
-  const counts = [unbatchedStore, liveness].map((shared) => {
+  const counts = [sharedStore, liveness].map((shared) => {
     const ofShared = users.get(shared) ?? new Map<string, number>();
     users.set(shared, ofShared);
     return ofShared;
@@ -242,83 +245,6 @@ function noCounts(): Counters {
     prefetched: 0,
     prefetchedUsed: 0,
   };
-}
-
-/*
- * The end of an open database (P81, closed during commits).
- *
- *     open ──begin──▶ closing: nothing new begins, waits end, commits in flight go on to their end
- *          ──end────▶ closed: nothing is sent to storage and oracle any more
- *
- * A commit that was cut off in the middle would leave its locks. All that meet them would wait for
- * their time to live, because the process lives.
- */
-
-class Closing {
-  readonly #begun = new AbortController();
-  #isOver = false;
-
-  /** Aborted as soon as the database begins to close. */
-  get signal(): AbortSignal {
-    return this.#begun.signal;
-  }
-
-  begin(): void {
-    this.#begun.abort('closed'); // Without a reason, it would make an error with a stack.
-  }
-
-  end(): void {
-    this.begin();
-    this.#isOver = true;
-  }
-
-  /** For what begins: @throws STORE_CLOSED once the database is closing */
-  refuseNew(): void {
-    if (this.#begun.signal.aborted) throw wasClosed();
-  }
-
-  /** For each call of storage and oracle. Undefined until the database is closed. */
-  refusal(): Promise<never> | undefined {
-    return this.#isOver ? Promise.reject(wasClosed()) : undefined;
-  }
-
-  /**
-   * Sleeps for work that may be cut off: @throws STORE_CLOSED as soon as the database is closing
-   */
-  async sleep(clock: Clock, ms: number): Promise<void> {
-    await clock.sleep(ms, this.signal);
-    this.refuseNew();
-  }
-}
-
-/** Work that hears an answer after the database was closed must not go on with the oracle. */
-function oracleUntilClosed(oracle: TimestampOracle, closing: Closing): TimestampOracle {
-  return {
-    get horizon() {
-      return oracle.horizon;
-    },
-    get drops() {
-      return oracle.drops;
-    },
-    next: () => closing.refusal() ?? oracle.next(),
-    readHorizon: () => closing.refusal() ?? oracle.readHorizon(),
-    raiseHorizon: (horizon) => closing.refusal() ?? oracle.raiseHorizon(horizon),
-    announceDrop: () => closing.refusal() ?? oracle.announceDrop(),
-    belongTo: (identity) => closing.refusal() ?? oracle.belongTo(identity),
-  };
-}
-
-/** The identity is not read through the store that refuses calls of a closed database. */
-function identityUntilClosed(identity: Identity, closing: Closing): Identity {
-  return {
-    name: identity.name,
-    check: () => closing.refusal() ?? identity.check(),
-    causeOf: (error) => closing.refusal()?.catch(() => error) ?? identity.causeOf(error),
-  };
-}
-
-export function wasClosed(): PercolatorError {
-  return new PercolatorError('STORE_CLOSED', 'the database was closed');
 }
 
 /*
@@ -401,8 +327,7 @@ export class Committing {
 
 /*
  * Counts the calls that a process sends to the storage: for transactions, scanners and collectors
- * alike. A decorator, so that the verbs of the protocol do not count. It is also where a database
- * that was closed stops.
+ * alike. A decorator, so that the verbs of the protocol do not count.
  */
 
 /** Reads and mutations sent to the storage, and how many rows they named or, for a range, found. */
@@ -413,11 +338,8 @@ interface CallCounters {
   mutatedRows: number;
 }
 
-/**
- * `store`, with each call counted in `counters` when it is sent; the rows of a range when read.
- * Once the database is closed, nothing is sent any more, even if the store stays open.
- */
-function countCalls(store: Bigtable, counters: CallCounters, closing: Closing): Bigtable {
+/** `store`, with each call counted in `counters` when it is sent; the rows of a range when read. */
+function countCalls(store: Bigtable, counters: CallCounters): Bigtable {
   const read = (rows: number): void => {
     counters.reads++;
     counters.readRows += rows;
@@ -426,46 +348,33 @@ function countCalls(store: Bigtable, counters: CallCounters, closing: Closing): 
     counters.mutations++;
     counters.mutatedRows += rows;
   };
-  /** Sends in this turn, because a storage may keep the order (`manifest.ordered`). */
-  const send = <T>(call: () => Promise<T>): Promise<T> => closing.refusal() ?? call();
   return decorate(store, {
-    readRow: (...given) =>
-      send(() => {
-        read(1);
-        return store.readRow(...given);
-      }),
-    readRows: (table, rows, filters) =>
-      send(() => {
-        read(rows.length);
-        return store.readRows(table, rows, filters);
-      }),
-    readRange: (...given) =>
-      send(async () => {
-        read(0);
-        const rows = await store.readRange(...given);
-        counters.readRows += rows.length;
-        return rows;
-      }),
-    checkAndMutateRow: (conditional) =>
-      send(() => {
-        mutate(1);
-        return store.checkAndMutateRow(conditional);
-      }),
+    readRow: (...given) => {
+      read(1);
+      return store.readRow(...given);
+    },
+    readRows: (table, rows, filters) => {
+      read(rows.length);
+      return store.readRows(table, rows, filters);
+    },
+    readRange: async (...given) => {
+      read(0);
+      const rows = await store.readRange(...given);
+      counters.readRows += rows.length;
+      return rows;
+    },
+    checkAndMutateRow: (conditional) => {
+      mutate(1);
+      return store.checkAndMutateRow(conditional);
+    },
     checkAndMutateRows: (conditionals) => {
-      const refusal = closing.refusal();
-      if (refusal !== undefined) return answersTo(conditionals.map(() => refusal));
       mutate(conditionals.length);
       return store.checkAndMutateRows(conditionals);
     },
-    mutateRows: (rows) =>
-      send(() => {
-        mutate(rows.length);
-        return store.mutateRows(rows);
-      }),
-    sampleRowKeys: (table) => send(() => store.sampleRowKeys(table)),
-    createTable: (...given) => send(() => store.createTable(...given)),
-    listTables: () => send(() => store.listTables()),
-    dropTable: (table) => send(() => store.dropTable(table)),
+    mutateRows: (rows) => {
+      mutate(rows.length);
+      return store.mutateRows(rows);
+    },
   });
 }
 

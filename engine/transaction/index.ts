@@ -13,7 +13,7 @@
  *   notifications.ts   how observers learn of a change
  *   transact.ts        the loop around all of it
  *   bound-tables.ts    which incarnation a table's name means, if it was dropped and created again
- *   context.ts         what all of them share, with the options
+ *   context.ts         what all of them share, with the options; closing.ts for its end
  */
 export { ownValue } from '../bigtable/index.ts'; // What a transaction may write.
 export { type Incarnation, isTableNotFound, type TableCatalog } from './bound-tables.ts';
@@ -66,8 +66,8 @@ export {
   type OptionsGiven,
   type EngineServices,
   settled,
-  wasClosed,
 } from './context.ts';
+export { Closing, storeUntilClosed, wasClosed } from './closing.ts';
 export { decodeLock, isPrimary, type Lock, lockIn, readLock } from './locks.ts';
 export {
   type Cause,

@@ -149,8 +149,8 @@ export const COMMITTING: readonly Mutant[] = [
     changes: [
       change(
         'database.ts',
-        '      () => this.#untilCommitted(),\n',
-        '      () => void this.#untilCommitted,\n',
+        '      () => this.#inTime(this.#committed()),\n',
+        '      () => void this.#committed,\n',
       ),
     ],
     load: writersWhoseDatabasesClose,

@@ -13,7 +13,7 @@ import {
   isFinal,
   type WarningKind,
 } from '../../../engine/base/index.ts';
-import type { Bigtable } from '../../../engine/bigtable/index.ts';
+import { type Bigtable, decorate } from '../../../engine/bigtable/index.ts';
 import type { Collector, CollectorOptions } from '../../../engine/garbage-collection/index.ts';
 import type { Worker } from '../../../engine/observer/index.ts';
 import {
@@ -23,6 +23,7 @@ import {
 } from '../../../engine/oracle/index.ts';
 import { openPercolator, type Percolator } from '../../../engine/percolator.ts';
 import { Follower } from './follower.ts';
+import { GivenOracle } from './given-oracle.ts';
 import { hbaseOf } from './hbase/database-run.ts';
 import type { Mischief } from './knobs.ts';
 import { clockOf, type Machine, untilOpen } from './machine.ts';
@@ -94,6 +95,8 @@ export class SimulatedClient implements Machine {
   #isOpen = false;
   /** How often it was closed to be opened again. */
   #reopened = 0;
+  /** Of the database that is open. */
+  #given: GivenOracle | undefined;
 
   constructor(
     run: SimulatedRun,
@@ -168,7 +171,7 @@ export class SimulatedClient implements Machine {
 
   async #openAgain(before: Percolator): Promise<Percolator> {
     const beganMs = this.#run.world.timeline.nowMs;
-    await before.close();
+    await this.#close(before);
     // A database that waits in vain for its commits lets go of them, and one may still be applied.
     const { timeline, knobs } = this.#run.world;
     const hasWaited = timeline.nowMs - beganMs > (LOCK_WAITS * knobs.lockTimeToLiveMs) / 2;
@@ -178,6 +181,11 @@ export class SimulatedClient implements Machine {
     this.percolator = percolator;
     this.#startWork(percolator);
     return percolator;
+  }
+
+  async #close(database: Percolator | undefined): Promise<void> {
+    await database?.close();
+    this.#given?.close();
   }
 
   /** If nothing else goes wrong, commits in flight end soon, and leave no locks (P81). */
@@ -244,18 +252,22 @@ export class SimulatedClient implements Machine {
     this.runs?.close();
     await this.collector?.stop();
     await this.follower?.stop();
-    await this.percolator?.close();
+    await this.#close(this.percolator);
     const { messages } = this.process;
     this.#run.world.tell?.(this.process.name, 'has closed the database');
     await this.clock.sleep(EXIT_MS);
     // If one of several reads sent together failed, and with it a transaction, the others may still
     // be in flight.
     if (this.process.messages > messages && this.transactions.failed === 0) {
-      const sent = this.process.messages - messages;
-      const message = `${this.process.name} has sent ${sent} messages after it had closed the database`;
-      this.#run.world.umpire.find('close: goes on', message);
+      this.#goesOn(`has sent ${this.process.messages - messages} messages`);
     }
     this.process.kill();
+  }
+
+  /** A closed database is not at rest (P81). */
+  #goesOn(what: string): void {
+    const message = `${this.process.name} ${what} after it had closed the database`;
+    this.#run.world.umpire.find('close: goes on', message);
   }
 
   #orFail(work: Promise<void>): void {
@@ -300,10 +312,13 @@ export class SimulatedClient implements Machine {
   async #tryToOpen(): Promise<Percolator> {
     const { world, liveness } = this.#run;
     const { knobs } = world;
+    const given = new GivenOracle(() => this.#goesOn('has asked its oracle'));
+    const oracle = await this.#openOracle(given);
+    this.#given = given;
     return openPercolator({
       store: this.store,
       batching: knobs.batching,
-      oracle: this.transactions.timed(await this.#openOracle()),
+      oracle: given.entrance(this.transactions.timed(oracle)),
       clock: this.clock,
       random: createRandom(world.seed).fork(this.process.name),
       liveness: { self: this.process.name, isDead: (token: string) => liveness.isDead(token) },
@@ -318,14 +333,19 @@ export class SimulatedClient implements Machine {
     });
   }
 
-  async #openOracle(): Promise<TimestampOracle> {
+  async #openOracle(given: GivenOracle): Promise<TimestampOracle> {
     const { world, oracles } = this.#run;
-    if (oracles !== undefined) return oracles.clientFor(this);
+    if (oracles !== undefined) return oracles.clientFor(this, given);
     const { rangeSize } = world.knobs;
     // Two owners of one name would hand out the same timestamps.
     const again = this.#reopened === 0 ? '' : `, opened again ${this.#reopened}`;
     const options = { rangeSize, owner: `${this.process.name}${again}`, clock: this.clock };
-    return batchTimestamps(await openAllocator(this.store, options));
+    const { store } = this;
+    const untilClosed = decorate(store, {
+      readRow: (...asked) => given.refusal() ?? store.readRow(...asked),
+      checkAndMutateRow: (conditional) => given.refusal() ?? store.checkAndMutateRow(conditional),
+    });
+    return batchTimestamps(await openAllocator(untilClosed, options));
   }
 
   #startWorker(percolator: Percolator): void {

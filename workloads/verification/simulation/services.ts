@@ -32,6 +32,7 @@ import {
 } from '../../../engine/oracle/index.ts';
 import { answersFrom, type OracleAnswers } from '../../../engine/oracle/server.ts';
 import { createMemoryBigtable } from '../../../engine/testing/index.ts';
+import { GivenOracle } from './given-oracle.ts';
 import { hbaseOf } from './hbase/database-run.ts';
 import type { MessageFault } from './knobs.ts';
 import { clockOf, type Machine, untilOpen } from './machine.ts';
@@ -124,12 +125,18 @@ export class OracleService {
     this.#isForeignUntilMs = this.#world.timeline.nowMs + ms;
   }
 
-  /** The client of the service, with the addresses in the configuration of the process. */
-  clientFor({ process, clock }: Machine): TimestampOracle {
+  /**
+   * The client of the service, with the addresses in the configuration of the process.
+   * @param given closes it. Default: it is never closed
+   */
+  clientFor(
+    { process, clock }: Machine,
+    given: GivenOracle = new GivenOracle(() => {}),
+  ): TimestampOracle {
     const { knobs } = this.#world;
     const attemptMs = 3 * knobs.deadlineMs + 8 * knobs.delayMsMax;
     const connections = this.#addressesOf(process).map((address) =>
-      this.#connect(process, address),
+      this.#connect(process, address, given),
     );
     return oracleOf(connections, { attemptMs, timeoutMs: attemptMs, clock });
   }
@@ -143,7 +150,7 @@ export class OracleService {
     return drawn < MIXED ? ['the other oracle', 'the oracle'] : ['the oracle'];
   }
 
-  #connect(client: SimulatedProcess, address: Address): OracleConnection {
+  #connect(client: SimulatedProcess, address: Address, given: GivenOracle): OracleConnection {
     return {
       address,
       close: () => {},
@@ -153,7 +160,7 @@ export class OracleService {
             request,
           ) ?? Promise.reject(new Error(`there is no method ${method}`));
         const what = `${method} ${JSON.stringify(request)}`;
-        return this.#ask(client, address, what, serve) as Promise<Answer>;
+        return given.refusal() ?? (this.#ask(client, address, what, serve) as Promise<Answer>);
       },
     };
   }

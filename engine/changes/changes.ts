@@ -45,7 +45,6 @@ import {
   type Context,
   type Incarnation,
   isTableNotFound,
-  refuseBelowHorizon,
 } from '../transaction/index.ts';
 import {
   findTable,
@@ -84,6 +83,12 @@ export interface ChangesOptions {
    * are seen late.
    */
   readonly restMsMax?: number | undefined;
+  /**
+   * Milliseconds between two resolved timestamps while nothing changes. Default: one for each look.
+   * Too large: where changes are rare, the last cursor is old, and what comes after it may have
+   * been collected.
+   */
+  readonly resolvedMs?: number | undefined;
   /**
    * Bytes of changes in memory. Default 64 MiB. Too small: the table is scanned many times, where a
    * reader goes on from long ago. Too large: as much memory.
@@ -135,6 +140,7 @@ export const CHANGES_RULES: OptionRules<ChangesOptions> = {
   before: FLAG,
   acknowledgments: FLAG,
   restMsMax: POSITIVE,
+  resolvedMs: POSITIVE,
   bytesMax: COUNT,
   signal: objectWith('an AbortSignal', { addEventListener: FUNCTION }),
 };
@@ -177,6 +183,9 @@ class ChangeReader {
   #locksFrom: Timestamp = 0;
   /** Keeps what comes after the place. */
   #hold: Hold | undefined;
+  /** Whether a change was reported since the last resolved timestamp, and when that was. */
+  #hasNews = false;
+  #resolvedAtMs = -Infinity;
   /** The last timestamp wanted. */
   #to: Timestamp | undefined;
 
@@ -228,10 +237,15 @@ class ChangeReader {
     const isEnd = this.#to !== undefined && resolved.timestamp >= this.#to;
     if (resolved.timestamp > before.timestamp || isEnd) {
       rest.gotFurther(found);
-      yield this.#resolved();
+      if (isEnd || this.#isDue()) yield this.#resolved();
     }
     if (!isEnd) await (this.#options.follow === true ? rest.sleep() : rest.untilUnlocked());
     return isEnd;
+  }
+
+  #isDue(): boolean {
+    const { resolvedMs = 0 } = this.#options;
+    return this.#hasNews || this.#context.clock.monotonicMs() - this.#resolvedAtMs >= resolvedMs;
   }
 
   #isAborted(): boolean {
@@ -325,9 +339,13 @@ class ChangeReader {
   }
 
   /** What was committed before the table was created is not missing. @throws STALE_SNAPSHOT */
-  #refuseCollected(): Promise<void> {
-    const oldest = Math.max(this.#place.timestamp, this.#incarnation?.createdAt ?? 0);
-    return refuseBelowHorizon(this.#context, oldest);
+  async #refuseCollected(): Promise<void> {
+    const { timestamp } = this.#place;
+    const oldest = Math.max(timestamp, this.#incarnation?.createdAt ?? 0);
+    const horizon = await this.#context.oracle.readHorizon();
+    if (horizon <= oldest) return;
+    const message = `changes of table ${this.#table} since ${timestamp} may have been collected, below the horizon ${horizon}: ${ANEW}`;
+    throw new PercolatorError('STALE_SNAPSHOT', message);
   }
 
   /** The new hold comes before the old one goes, so that the bound of the lease never passes it. */
@@ -352,6 +370,7 @@ class ChangeReader {
     const isWanted = this.#options.before === true;
     const before = isWanted ? await this.#try(() => this.#valueBefore(found)) : undefined;
     const cursor = this.#cursorAt(placeAfter(found));
+    this.#hasNews = true;
     const change = { kind: 'change', table: this.#table, row, column, value } as const;
     return {
       ...change,
@@ -369,6 +388,8 @@ class ChangeReader {
   }
 
   #resolved(): Resolved {
+    this.#hasNews = false;
+    this.#resolvedAtMs = this.#context.clock.monotonicMs();
     const { timestamp } = this.#place;
     const cursor = this.#cursorAt(this.#place);
     return { kind: 'resolved', table: this.#table, timestamp, cursor };
@@ -382,7 +403,9 @@ class ChangeReader {
   }
 }
 
+const ANEW = 'read a snapshot of it, and the changes from its timestamp on';
+
 function createdAgain(table: string): PercolatorError {
-  const message = `table ${table} was dropped, and created again: read a snapshot of it, and the changes from its timestamp on`;
+  const message = `table ${table} was dropped, and created again: ${ANEW}`;
   return new PercolatorError('STALE_SNAPSHOT', message);
 }

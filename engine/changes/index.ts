@@ -4,5 +4,5 @@ export type { Change, ChangeEvent, ChangesOptions, Resolved } from './changes.ts
 export { type Feeds, FeedsOfContext } from './feeds.ts';
 export { bytesOfJson, changeJson, debeziumEnvelope, jsonValue, type JsonValue } from './json.ts';
 export { decodeCursor } from './place.ts';
-export { changesResponse, sendChanges } from './server-sent-events.ts';
+export { changesResponse, RESOLVED_MS, sendChanges } from './server-sent-events.ts';
 export type { WatchedValue, WatchOptions } from './watch.ts';

@@ -178,7 +178,7 @@ test('an answer ends when the database is closed', async (t) => {
 /** Sends changes with node:http to a browser that asks, and reads nothing. */
 async function answered(
   t: TestContext,
-  percolator: Percolator,
+  percolator: WithChanges,
   by: {
     readonly options?: ChangesOptions;
     readonly browser?: (socket: Socket) => void;
@@ -198,6 +198,19 @@ async function answered(
   await answers?.(response);
   return { sending: sendChanges(percolator, 't', { request, response }, options), response };
 }
+
+test('an answer whose changes end with a bug ends, too, and its caller hears of the bug', async (t) => {
+  const percolator = await openWithTable(t);
+  const broken: WithChanges = {
+    async *changes(table) {
+      yield* percolator.changes(table);
+      throw new Error('a bug');
+    },
+  };
+  const { sending, response } = await answered(t, broken, {});
+  await assert.rejects(sending, /^Error: a bug$/);
+  assert.ok(response.writableEnded);
+});
 
 test('a browser that has left before its answer begins is left alone', async (t) => {
   const percolator = await openWithTable(t);

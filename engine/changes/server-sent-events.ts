@@ -27,6 +27,12 @@ export interface EventsRequest {
   readonly signal: AbortSignal;
 }
 
+/**
+ * Milliseconds between two resolved timestamps for programs outside, while nothing changes: what
+ * they are for is the cursor, and a connection that is not idle.
+ */
+export const RESOLVED_MS = 10_000;
+
 const HEADERS = { 'content-type': 'text/event-stream', 'cache-control': 'no-store' };
 
 /**
@@ -99,13 +105,16 @@ export async function sendChanges(
     return;
   }
   response.writeHead(200, HEADERS);
-  for await (const text of started.texts) {
-    if (response.write(text)) continue;
-    // A browser that does not read must not fill the memory.
-    const drained = new Promise<void>((resolve) => response.once('drain', resolve));
-    await unlessAborted(drained, started.signal).catch(() => undefined);
+  try {
+    for await (const text of started.texts) {
+      if (response.write(text)) continue;
+      // A browser that does not read must not fill the memory.
+      const drained = new Promise<void>((resolve) => response.once('drain', resolve));
+      await unlessAborted(drained, started.signal).catch(() => undefined);
+    }
+  } finally {
+    response.end();
   }
-  response.end();
 }
 
 type Started =
@@ -122,7 +131,9 @@ async function start(
   const signal = AbortSignal.any([...left, ...(options.signal ? [options.signal] : [])]);
   try {
     const from = lastId === null || lastId === '' ? options.from : lastId;
-    const events = percolator.changes(table, { ...options, from, follow: true, signal });
+    const { resolvedMs = RESOLVED_MS } = options;
+    const more = { from, follow: true, resolvedMs, signal };
+    const events = percolator.changes(table, { ...options, ...more });
     const first = await events.next();
     return { texts: textsOf(first, events), signal };
   } catch (error) {

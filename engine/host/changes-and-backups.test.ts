@@ -74,6 +74,19 @@ test('percolator changes prints lines, goes on from a cursor, and follows until 
   assert.deepEqual(await exited, [0, null]);
 });
 
+test('percolator changes without a beginning says that there is only the cursor of now', async () => {
+  const folder = temporaryFolder();
+  const store = ['--store', path.join(folder, 'data')];
+  await output(folder, 'tables', 'create', 't', ...store);
+  const { text, errors, code } = await output(folder, 'changes', 't', ...store);
+  assert.equal(code, 0);
+  assert.match(text, /^\{"kind":"resolved",.*\}\n$/, 'once');
+  assert.equal(
+    errors,
+    'percolator changes: this is the cursor of now; --from 0 prints all changes that are kept, and --follow those to come.\n',
+  );
+});
+
 test('percolator changes is interrupted also while nothing reads what it prints', async () => {
   const folder = temporaryFolder();
   await using percolator = await openPercolator({ folder: path.join(folder, 'data') });

@@ -19,6 +19,7 @@ import {
   debeziumEnvelope,
   jsonValue,
   type JsonValue,
+  RESOLVED_MS,
 } from '../changes/index.ts';
 import type { Percolator } from '../database.ts';
 import type { ParkedCell } from '../observer/index.ts';
@@ -219,7 +220,10 @@ export interface ChangesWanted extends ChangesOptions {
   readonly debezium: boolean;
 }
 
-/** Until it is interrupted, with `follow`; otherwise until all changes of now were printed. */
+/**
+ * Until it is interrupted, with `follow`; otherwise until all changes of now were printed. Between
+ * now and now there is none, but there is a cursor.
+ */
 export async function printChanges(
   configuration: Configuration,
   { table, debezium, ...options }: ChangesWanted,
@@ -228,19 +232,26 @@ export async function printChanges(
   const stop = (): void => interrupted.abort('interrupted');
   process.once('SIGINT', stop).once('SIGTERM', stop);
   const { signal } = interrupted;
+  const isNow = options.from === undefined && options.follow !== true;
+  const wanted = { ...options, before: debezium, resolvedMs: RESOLVED_MS, signal };
   await withDatabase(configuration, async (percolator) => {
     const lineOf = (event: ChangeEvent): object =>
       debezium && event.kind === 'change'
         ? debeziumEnvelope(event, { name: 'percolator', nowMs: systemClock.wallMs() })
         : changeJson(event);
-    for await (const event of percolator.changes(table, { ...options, before: debezium, signal })) {
+    for await (const event of percolator.changes(table, wanted)) {
       await sayInTime(JSON.stringify(lineOf(event)), signal);
+      if (isNow) break;
     }
   });
+  if (isNow) process.stderr.write(`percolator changes: ${ONLY_NOW}.\n`);
   // What a reader does not take would keep the process alive.
   if (signal.aborted && process.stdout.writableNeedDrain) process.exit(0);
   return 0;
 }
+
+const ONLY_NOW =
+  'this is the cursor of now; --from 0 prints all changes that are kept, and --follow those to come';
 
 /** Waits while standard output takes nothing: a reader that is slow must not fill the memory. */
 async function sayInTime(line: string, signal: AbortSignal): Promise<void> {

@@ -144,7 +144,7 @@ test('a callback for warnings that throws or rejects harms nothing', async () =>
   }
 });
 
-test('without a callback for warnings, the first one of each kind is a warning on standard error', async () => {
+test('without a callback for warnings, the first one of each kind and column is on standard error', async () => {
   const program = `
     import { Warnings } from ${JSON.stringify(new URL('warnings.ts', import.meta.url).href)};
     for (const onWarning of [undefined, () => {}]) {
@@ -152,6 +152,10 @@ test('without a callback for warnings, the first one of each kind is a warning o
       for (const kind of ['step', 'step', 'table']) {
         warnings.begin(kind, { kind, sentence: 'A ' + kind + ' fails' });
         warnings.end(kind);
+      }
+      for (const [column, row] of [['a', 'x'], ['b', 'x'], ['a', 'y']]) {
+        const sentence = 'A ' + column + ' fails';
+        warnings.begin(column + row, { kind: 'column', sentence, table: 't', column, row });
       }
     }`;
   const flags = ['--input-type=module', '--eval', program];
@@ -162,6 +166,8 @@ test('without a callback for warnings, the first one of each kind is a warning o
     [
       ['step', 'step'],
       ['table', 'table'],
+      ['column', 'a'],
+      ['column', 'b'],
     ],
     stderr,
   );

@@ -5,8 +5,8 @@
  *
  * No caller waits for such work, so an error has no caller to go to. The work goes on as well as it
  * can and reports through `onWarning`; `warnings` lists the current ones. If there is no
- * `onWarning`, Node prints the first one of each kind on standard error: an observer that
- * nothing will ever run must not look like one that has nothing to do.
+ * `onWarning`, Node prints the first one of each kind, table and column on standard error: an
+ * observer that nothing will ever run must not look like one that has nothing to do.
  */
 import { type ErrorCode, PercolatorError } from './errors.ts';
 import { warnOfHost } from './host.ts';
@@ -78,13 +78,17 @@ export function isFinal(error: unknown): boolean {
   return !(error instanceof PercolatorError) || FINAL.has(error.code);
 }
 
-/** The kinds of which this process has printed one. */
-const warned = new Set<WarningKind>();
+/** Of which this process has printed one: kinds, and those of a table and a column. */
+const warned = new Set<string>();
 
-/** Node prints it on standard error, unless it is told not to: `--no-warnings`. */
-function warnOnce({ kind, sentence, isOver }: Warning): void {
-  if (isOver || warned.has(kind)) return;
-  warned.add(kind);
+/**
+ * Node prints it on standard error, unless it is told not to: `--no-warnings`. Of one kind each
+ * column has its own, for a name may be wrong in several places; a row has not, for there are many.
+ */
+function warnOnce({ kind, table, column, sentence, isOver }: Warning): void {
+  const which = JSON.stringify([kind, table, column]);
+  if (isOver || warned.has(which)) return;
+  warned.add(which);
   const hint =
     'give onWarning to hear of every warning, or a function that does nothing to hear of none';
   warnOfHost(`${sentence} (${hint})`, { type: 'PercolatorWarning', code: kind });

@@ -218,9 +218,12 @@ export class Scans {
       scanner.jump(); // When the table exists again, its next scan is a full round.
       this.#listed.doubt(table);
       const { code } = error as PercolatorError; // All others are final.
-      const sentence = `table ${table} cannot be scanned (${code}); every scan tries it again`;
+      const isMissing = isTableNotFound(error);
+      const sentence = isMissing
+        ? `table ${table} does not exist: until it is created, nothing runs ${this.#listed.namesOf(table)}`
+        : `table ${table} cannot be scanned (${code}); every scan tries it again`;
       warnings.begin(`table ${table}`, { kind: 'table', sentence, table, error });
-      return { cells: [], isFullRound: true, isKnown: isTableNotFound(error) };
+      return { cells: [], isFullRound: true, isKnown: isMissing };
     }
   }
 
@@ -304,6 +307,12 @@ class ListedColumns {
     } catch (error) {
       if (!(error instanceof PercolatorError)) throw error;
     }
+  }
+
+  /** The observers of a table, for a sentence. */
+  namesOf(table: string): string {
+    const names = (this.#observers.get(table) ?? []).map(({ name }) => name);
+    return `${names.length === 1 ? 'observer' : 'observers'} ${names.join(', ')}`;
   }
 
   /** The table may be a different one when it can be scanned again. */

@@ -38,6 +38,11 @@ test('P56: a worker may start before its tables exist', async () => {
   const { worker, saw, reported } = startWorker(database);
   await database.clock.runUntil(worker.idle());
   assert.deepEqual(reported, ['table t TABLE_NOT_FOUND']);
+  const [{ sentence } = { sentence: '' }] = worker.warnings;
+  assert.match(
+    sentence,
+    /^table t does not exist: until it is created, nothing runs observer of t$/,
+  );
   await createTable(database, 't');
   await database.clock.runUntil(database.client('other').write({ 't/a:seen': '1' }));
   await database.clock.runUntil(worker.idle());

@@ -97,8 +97,8 @@ export interface WorkerOptions extends Given<WorkerSettings> {
    * refuses, an observed column that its table does not list, workers that have different
    * observers, a scan or an observer that hangs, observers that trigger themselves without end, a
    * callback that throws, and the error that ended the worker. Default: Node prints the first one
-   * of each kind on standard error; a function that does nothing silences it. `Worker.warnings`
-   * lists all warnings anyway.
+   * of each kind, table and column on standard error; a function that does nothing silences it.
+   * `Worker.warnings` lists all warnings anyway.
    */
   readonly onWarning?: ((warning: Warning) => void) | undefined;
   /** Stops the worker when it aborts, as `stop` does. Default: none. */

@@ -11,7 +11,7 @@
  */
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import type { CommittedRun, DirtyCell, Observer } from '../../../engine/observer/index.ts';
-import type { Transaction } from '../../../engine/transaction/index.ts';
+import { acknowledgmentColumn, type Transaction } from '../../../engine/transaction/index.ts';
 import { historicCell } from '../judges/history.ts';
 import type { ObservedColumn } from '../judges/notifications.ts';
 import { chance, chooseBetween } from './chance.ts';
@@ -42,6 +42,11 @@ const STRANGE = /^client 0\b/;
 /** Whether the worker of this process has one observer more, which is in no plan. */
 export function isStrange({ world }: SimulatedRun, processName: string): boolean {
   return world.knobs.mischief === 'differ' && STRANGE.test(processName);
+}
+
+/** Whether a lock, as `leftLocks` names it, is at an acknowledgment of the one observer more. */
+export function isOfStranger(lock: string): boolean {
+  return lock.includes(`:${acknowledgmentColumn(STRANGER.name, '')}`);
 }
 
 /** The observers, for the judge. */

@@ -165,6 +165,19 @@ export const COMMITTING: readonly Mutant[] = [
     knobs: { events: { reopen: 5 } },
   },
   {
+    rule: 'P81',
+    name: 'closed-goes-on',
+    mistake: 'A database that was closed goes on with its store after an answer that comes late.',
+    changes: [
+      change(
+        'database.ts',
+        'storeUntilClosed(telemetry?.storeOf(unmeasured) ?? unmeasured, closing)',
+        'telemetry?.storeOf(unmeasured) ?? unmeasured',
+      ),
+    ],
+    knobs: { events: { close: 5, reopen: 5 } },
+  },
+  {
     rule: 'P76',
     name: 'callers-bytes-kept',
     mistake: 'A transaction keeps the bytes of its caller, which uses them again.',

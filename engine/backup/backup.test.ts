@@ -53,7 +53,7 @@ const write = (percolator: Percolator, values: Parameters<typeof put>[1]): Promi
 async function restored(
   t: TestContext,
   from: string,
-  options: { readonly at?: number; readonly observers?: 'again' } = {},
+  options: { readonly at?: number | undefined; readonly observers?: 'again' } = {},
 ): Promise<{ readonly percolator: Percolator; readonly report: RestoreReport }> {
   const percolator = await open(t);
   const report = await restore(percolator, { from, ...options });
@@ -159,6 +159,31 @@ test('tables that are created, dropped, or created again between two backups', a
   await assert.rejects(restored(t, folder, { at }), /a table was created or dropped/);
 });
 
+test('what a backup cannot be restored to, or from, is said in a sentence', async (t) => {
+  const source = await open(t);
+  await source.createTable('t');
+  const folder = temporaryFolder();
+  const refused = (from: string, message: string, at?: number): Promise<void> =>
+    assert.rejects(restored(t, from, { at }), { code: 'INVALID_ARGUMENT', message });
+  await refused(folder, `${folder} has no backup`);
+  const full = await backup(source, { to: folder });
+  const since = await backup(source, { to: folder });
+  await refused(
+    full.path,
+    `${full.path} is a full backup, as of ${full.to} alone: it cannot be restored to 1`,
+    1,
+  );
+  await refused(
+    since.path,
+    `${since.path} has only what has changed since ${full.to}: restore from its folder`,
+  );
+  rmSync(full.path);
+  await refused(
+    folder,
+    `${folder} cannot be restored, without the full backup that the others go on from: its backups are ${full.to}-${since.to}`,
+  );
+});
+
 test('after a collection the next backup is a full one, unless what it needs is kept', async (t) => {
   const source = await open(t);
   await source.createTable('t');
@@ -230,8 +255,16 @@ test('a damaged file is refused in a sentence, and nothing is written', async (t
       const wanted = name === files.at(-1) && what === 'its name' ? { at: 1e9 } : {};
       const ask = restore(target, { from: copy, ...wanted });
       if (what === 'its name' && name !== files[0] && name !== files.at(-1)) {
-        // The series ends before the missing file: that is a backup, too.
-        assert.deepEqual((await ask).tables, ['t']);
+        // The series ends before the missing file: that is a backup, too, if it is asked for.
+        const [, last = ''] = /^0+-0*(\d+)\.backup$/.exec(files[0] ?? '') ?? [];
+        await assert.rejects(ask, {
+          code: 'INVALID_ARGUMENT',
+          message: new RegExp(
+            `cannot be restored to its last backup, up to \\d+: one that leads to it is missing, and ${last} is as far as the others reach$`,
+          ),
+        });
+        const at = Number(last);
+        assert.deepEqual((await restore(target, { from: copy, at })).tables, ['t']);
         continue;
       }
       await assert.rejects(ask, sentence, `${what} of ${name}`);

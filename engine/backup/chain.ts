@@ -135,16 +135,32 @@ function chainUpTo(
 
 /**
  * The files to read for `at`, of a folder or of a single file, which must be a full backup.
- * @throws INVALID_ARGUMENT if they do not reach `at`, or there are none
+ * @throws INVALID_ARGUMENT if they do not reach `at` or the last backup, or there are none
  */
 export function filesFor(path: string, at: Timestamp | undefined): readonly BackupFile[] {
   if (!isFolder(path)) return [{ path, from: 0, to: at ?? Infinity }];
   const files = listFiles(path);
+  const newest = files.reduce((most, { to }) => Math.max(most, to), 0);
   const chain = chainTo(files, at);
-  const last = chain.at(-1);
-  if (last !== undefined && last.to >= (at ?? 0)) return chain;
-  const reach = files.length === 0 ? 'it has no backup' : `its backups are ${rangesOf(files)}`;
-  throw new PercolatorError('INVALID_ARGUMENT', `${path} cannot be restored to ${at}: ${reach}`);
+  const reach = chain.at(-1)?.to ?? 0;
+  if (reach > 0 && reach >= (at ?? newest)) return chain;
+  const message = `${path} ${whyNot(files, { at, newest, reach })}`;
+  throw new PercolatorError('INVALID_ARGUMENT', message);
+}
+
+/** An older state than the last backup's is restored only for a caller that asks for it. */
+function whyNot(
+  files: readonly BackupFile[],
+  by: { readonly at: Timestamp | undefined; readonly newest: Timestamp; readonly reach: Timestamp },
+): string {
+  const { at, newest, reach } = by;
+  if (files.length === 0) return 'has no backup';
+  const has = `its backups are ${rangesOf(files)}`;
+  if (at !== undefined) return `cannot be restored to ${at}: ${has}`;
+  if (reach === 0) {
+    return `cannot be restored, without the full backup that the others go on from: ${has}`;
+  }
+  return `cannot be restored to its last backup, up to ${newest}: one that leads to it is missing, and ${reach} is as far as the others reach`;
 }
 
 function rangesOf(files: readonly BackupFile[]): string {

@@ -123,6 +123,7 @@ async function readFiles(
     const lines = backupLines(path);
     const header = await readHeader(path, lines, before);
     const isPart = header.to > at;
+    if (isPart && before === undefined) throw onlyAsOf(path, header, at);
     if (isPart) checkSameTables(before, header, at);
     if (files.at(-1)?.path === path && wanted === undefined) at = header.to;
     tables = await readTables({ path, lines, header, at }, tables);
@@ -151,8 +152,17 @@ async function readHeader(
   const goesOn =
     value.from === (before?.to ?? 0) && (before?.database ?? value.database) === value.database;
   if (goesOn) return value;
-  const message = `${path} does not go on from the backup before it, which ends at ${before?.to ?? 0}`;
+  if (before === undefined) {
+    const message = `${path} has only what has changed since ${value.from}: restore from its folder`;
+    throw new PercolatorError('INVALID_ARGUMENT', message);
+  }
+  const message = `${path} does not go on from the backup before it, which ends at ${before.to}`;
   throw new PercolatorError('INVALID_ARGUMENT', message);
+}
+
+function onlyAsOf(path: string, { to }: Header, at: Timestamp): PercolatorError {
+  const message = `${path} is a full backup, as of ${to} alone: it cannot be restored to ${at}`;
+  return new PercolatorError('INVALID_ARGUMENT', message);
 }
 
 /** Which tables there were between two backups is known only if they are the same in both. */
@@ -165,7 +175,7 @@ function checkSameTables(
   const isSame =
     before?.tables.length === tables.length && tables.every(({ stored }) => known.has(stored));
   if (isSame) return;
-  const message = `between ${from} and ${to} a table was created or dropped, or the backup is full: restore to one of the two instead of ${at}`;
+  const message = `between ${from} and ${to} a table was created or dropped: restore to one of the two instead of ${at}`;
   throw new PercolatorError('INVALID_ARGUMENT', message);
 }
 

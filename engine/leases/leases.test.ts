@@ -13,6 +13,7 @@ import {
   temporaryFolder,
   VirtualClock,
 } from '../testing/index.ts';
+import { collectTelemetry } from '../testing/collected.ts';
 import { bounds, LIFETIME_MS, openLeases as open, TTL_MS } from '../testing/lease-scene.ts';
 import { createLeases, LeaseWatch, type Leases } from './index.ts';
 import { createLeaseTable, LEASES_TABLE, readLeases, writeLease } from './lease-table.ts';
@@ -405,7 +406,8 @@ async function openDatabase(
   clock: VirtualClock,
   liveness = { self: 'A', isDead: () => false },
 ): Promise<Percolator> {
-  return openPercolator({ store, clock, liveness, random: createRandom(1) });
+  const { telemetry } = collectTelemetry(); // Its measured store is another object each time.
+  return openPercolator({ store, clock, liveness, telemetry, random: createRandom(1) });
 }
 
 for (const shared of ['store', 'liveness'] as const) {

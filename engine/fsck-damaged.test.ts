@@ -9,12 +9,12 @@ import { describe, test } from 'node:test';
 import { hasCode } from './base/index.ts';
 import { type Bigtable, decorate } from './bigtable/index.ts';
 import { openEmbedded } from './bigtable/embedded/index.ts';
-import type { Finding } from './audit/index.ts';
+import { DamagedRows, type Finding } from './audit/index.ts';
 import { fsck, type FsckOptions } from './fsck.ts';
 import { openPercolator } from './percolator.ts';
 import { temporaryFolder } from './testing/index.ts';
 import { lockOf, plantLease, summaryOf } from './testing/planting.ts';
-import { NOTIFY, notifyTable, placeOf } from './transaction/index.ts';
+import { CELLS, NOTIFY, notifyTable, placeOf, type ScanRange } from './transaction/index.ts';
 
 const liveness = { self: 'auditor', isDead: (token: string) => token.startsWith('dead') };
 /** More than a batch, so that the audit goes on after a damaged one. */
@@ -206,23 +206,46 @@ test('a storage that does not name the row costs the rest of that table, and no 
   assert.deepEqual(placesOf(findings), ['row-damaged accounts', 'row-damaged log']);
 });
 
+test('the audit reads around damaged rows also in reverse, and up to any limit', async () => {
+  const folder = await filledFolder();
+  for (const row of ['070', '071', '199']) harm(folder, `log of row ${row}`);
+  await using store = await openEmbedded({ folder, readOnly: true });
+  const whole = ROWS.filter((row) => !/070|071|199/.test(row));
+  for (const limit of [1, 128, 129, 130, Infinity]) {
+    const damaged = new DamagedRows(store);
+    const range = { limit, reverse: true };
+    const rows = await damaged.store.readRange('log', range, [{ family: CELLS }]);
+    assert.deepEqual(
+      rows.map(({ key }) => key),
+      whole.toReversed().slice(0, limit),
+    );
+  }
+});
+
 test('all other rows can be read by scans around a damaged one', async () => {
   const folder = await filledFolder();
   harm(folder, 'log of row 070');
   await using percolator = await openPercolator({ folder });
   await using snapshot = await percolator.snapshot();
-  const scan = async (range: { start?: string; end?: string }): Promise<readonly string[]> => {
+  const scan = async (range: Omit<ScanRange, 'table'>): Promise<readonly string[]> => {
     const rows = await Array.fromAsync(
       snapshot.scan({ table: 'log', ...range, columns: ['line'] }),
     );
     return rows.map(({ row }) => row);
   };
-  await assert.rejects(scan({}), {
-    code: 'STORE_DAMAGED',
-    message: /^row "row 070" of table log cannot be read: the embedded store is damaged: /,
-  });
-  const around = [await scan({ end: 'row 070' }), await scan({ start: 'row 070\0' })];
-  assert.deepEqual(around.flat(), ROWS.toSpliced(70, 1));
+  for (const reverse of [false, true]) {
+    await assert.rejects(scan({ reverse }), {
+      code: 'STORE_DAMAGED',
+      message: /^row "row 070" of table log cannot be read: the embedded store is damaged: /,
+    });
+    const before = await scan({ end: 'row 070', reverse });
+    const after = await scan({ start: 'row 070\0', reverse });
+    const others = ROWS.toSpliced(70, 1);
+    assert.deepEqual(
+      reverse ? [...after, ...before] : [...before, ...after],
+      reverse ? others.toReversed() : others,
+    );
+  }
 });
 
 describe('a store that is damaged so that it cannot be opened is audited as far as it can be read:', () => {

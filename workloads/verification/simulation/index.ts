@@ -17,7 +17,7 @@ export { type DiskKnobs, simulateDisk } from './disk/disk-run.ts';
 export { type OwnersKnobs, simulateOwners } from './disk/owners-run.ts';
 export { simulateStore, type StoreRunResult } from './hbase/store-run.ts';
 export { EVENT_FAULTS, type Knobs, MESSAGE_FAULTS } from './knobs.ts';
-export { withFollowers } from './loads.ts';
+export { withFollowers, withReverseScans } from './loads.ts';
 export { type SimulationPlan, planOf, type ProcessPlan } from './plan.ts';
 export { shrink } from './shrink.ts';
 export { type Seeds, simulateSeeds } from './seeds.ts';

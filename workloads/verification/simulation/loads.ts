@@ -45,6 +45,24 @@ export function withFollowers(plan: SimulationPlan): SimulationPlan {
   return { ...plan, processes: [...plan.processes, ...followers] };
 }
 
+/** The plan with half of its scans in reverse; some of these end after a few rows. */
+export function withReverseScans(plan: SimulationPlan, random: Random): SimulationPlan {
+  const one = (operation: PlannedOperation): PlannedOperation => {
+    if (operation.do !== 'scan' || random.fraction() < 0.5) return operation;
+    return { ...operation, reverse: true, limit: random.pick([undefined, 1, 2, 4]) };
+  };
+  const processes = plan.processes.map((process) => {
+    const transactions = process.transactions.map((transaction) => {
+      const { kind, operations } = transaction;
+      return kind === 'replay'
+        ? transaction
+        : Object.assign({}, transaction, { operations: operations.map(one) });
+    });
+    return Object.assign({}, process, { transactions });
+  });
+  return { ...plan, processes };
+}
+
 /**
  * One process writes, collects, and takes snapshots of a moment ago. Some snapshots begin at the
  * very time at which its collector renews the lease and asks for a timestamp. There is no other
@@ -160,8 +178,14 @@ export function confirmationsDuringDrops(random: Random): readonly ProcessPlan[]
 export type PlannedOperation =
   | { readonly do: 'get' | 'set' | 'delete' | 'lock' | 'append' | 'weak'; readonly cell: string }
   | { readonly do: 'getMany'; readonly cells: readonly string[] }
-  /** Scans the whole table, or the part between two rows. */
-  | { readonly do: 'scan'; readonly table: string; readonly part?: readonly string[] | undefined }
+  | {
+      /** Scans the whole table, or the part between two rows, or the first rows that it finds. */
+      readonly do: 'scan';
+      readonly table: string;
+      readonly part?: readonly string[] | undefined;
+      readonly reverse?: boolean | undefined;
+      readonly limit?: number | undefined;
+    }
   | { readonly do: 'think'; readonly ms: number };
 
 export interface TransactionPlan {

@@ -48,6 +48,7 @@ await runExperiment(
       seed: firstSeedOption(),
       jobs: jobsOption('runs simulated'),
       follow: flag({ description: 'processes follow the changes of the tables, too' }),
+      reverse: flag({ description: 'half of the scans are in reverse' }),
       story: flag({ description: 'print the story of the first seed, and nothing else' }),
       noRegression: flag({ description: 'write no regression file for a run that fails' }),
     },
@@ -56,8 +57,9 @@ await runExperiment(
       { command: './run.sh simulate --seed 17 --story', does: 'prints what happens in run 17' },
     ],
     instead: {
-      story: async ({ seed, follow: follows }) => {
-        process.stdout.write(`${(await storyOf(planOf(seed, { follows }))).join('\n')}\n`);
+      story: async ({ seed, follow: follows, reverse: reverses }) => {
+        const plan = planOf(seed, { follows, reverses });
+        process.stdout.write(`${(await storyOf(plan)).join('\n')}\n`);
       },
     },
     plan: ({ seeds, seed, jobs }) => ({
@@ -72,9 +74,12 @@ await runExperiment(
       ],
     }),
   },
-  async ({ seeds, seed, jobs, follow: follows, noRegression }, { keep, progress, run, signal }) => {
+  async (
+    { seeds, seed, jobs, follow: follows, reverse: reverses, noRegression },
+    { keep, progress, run, signal },
+  ) => {
     progress.phase('simulating', seeds, 'runs');
-    const range = { from: seed, to: seed + seeds - 1, jobs, follows };
+    const range = { from: seed, to: seed + seeds - 1, jobs, follows, reverses };
     const tally = await simulateSeeds(range, ({ runs }) => progress.update(runs), signal);
     const found = findingsOf(tally, seeds);
     const [failed] = tally.failed;
@@ -82,10 +87,11 @@ await runExperiment(
     keep(found);
     progress.phase(`shrinking seed ${failed.seed}`, 0);
     const isKept = !noRegression;
+    const plan = planOf(failed.seed, { follows, reverses });
     return findingsOf(
       tally,
       seeds,
-      await shrunkRun(failed, { isKept, folder: run.folder, follows, signal }),
+      await shrunkRun(failed, plan, { isKept, folder: run.folder, signal }),
     );
   },
 );
@@ -93,19 +99,14 @@ await runExperiment(
 /** Shrinks the run, writes a page to step through it, and saves its plan. */
 async function shrunkRun(
   { seed, claim }: FailedRun,
+  whole: SimulationPlan,
   {
     isKept,
     folder,
-    follows,
     signal,
-  }: {
-    readonly isKept: boolean;
-    readonly folder: string;
-    readonly follows: boolean;
-    readonly signal: AbortSignal;
-  },
+  }: { readonly isKept: boolean; readonly folder: string; readonly signal: AbortSignal },
 ): Promise<Shrunk> {
-  const plan = await shrink(planOf(seed, { follows }), claim, { signal });
+  const plan = await shrink(whole, claim, { signal });
   const story = await storyOf(plan);
   // First the plan, which took the longest: the page can be made from it again.
   const file = path.join(REGRESSIONS, `${claim.replaceAll(/[^a-z]+/gi, '-')}-${seed}.json`);

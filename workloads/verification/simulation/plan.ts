@@ -26,6 +26,7 @@ import {
   type TransactionPlan,
   withFollowers,
   withLoad,
+  withReverseScans,
 } from './loads.ts';
 
 export type { PlannedOperation, SimulationPlan, ProcessPlan, TransactionPlan } from './loads.ts';
@@ -76,15 +77,23 @@ const USED = ['t', 'u'] as const;
 const ROWS = ['a', 'b', 'c', 'd', 'e', 'l', 'm'];
 
 /**
- * With `follows`, processes follow the changes of the tables, too. They are not drawn: they would
- * change what other seeds have been found to show.
+ * What a plan has besides what its seed draws. It is not drawn: it would change what other seeds
+ * have been found to show.
  */
+export interface PlanExtras {
+  /** Whether processes follow the changes of the tables, too. Default false. */
+  readonly follows?: boolean | undefined;
+  /** Whether half of the scans are in reverse. Default false. */
+  readonly reverses?: boolean | undefined;
+}
+
 export function planOf(
   seed: number,
-  { follows = false }: { readonly follows?: boolean | undefined } = {},
+  { follows = false, reverses = false }: PlanExtras = {},
 ): SimulationPlan {
-  const plan = drawnPlan(seed);
-  return follows ? withFollowers(plan) : plan;
+  const drawn = drawnPlan(seed);
+  const plan = follows ? withFollowers(drawn) : drawn;
+  return reverses ? withReverseScans(plan, createRandom(seed).fork('reverse')) : plan;
 }
 
 function drawnPlan(seed: number): SimulationPlan {

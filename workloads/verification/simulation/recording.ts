@@ -8,6 +8,7 @@ import type { Timestamp } from '../../../engine/bigtable/index.ts';
 import type {
   CellAddress,
   Reader,
+  ScannedRow,
   ScanRange,
   Transaction,
 } from '../../../engine/transaction/index.ts';
@@ -148,8 +149,12 @@ export async function readOnly(
 }
 
 /** A part of a table lies between two rows, given in either order. */
-function rangeOf({ table, part }: PlannedOperation & { do: 'scan' }, names: RunNames): ScanRange {
-  const range = { table: names.table(table), columns: SCANNED.map((one) => names.column(one)) };
+function rangeOf(
+  { table, part, reverse, limit }: PlannedOperation & { do: 'scan' },
+  names: RunNames,
+): ScanRange {
+  const columns = SCANNED.map((one) => names.column(one));
+  const range = { table: names.table(table), columns, reverse, limit };
   if (part === undefined) return range;
   const [start, end] = part
     .map((row) => names.address(`${table}/${row}:`).row)
@@ -160,11 +165,17 @@ function rangeOf({ table, part }: PlannedOperation & { do: 'scan' }, names: RunN
 async function scan(
   scribe: RecordingOptions,
   reader: Reader,
-  range: ScanRange,
+  asked: ScanRange,
   recording: TransactionRecording,
 ): Promise<void> {
+  const rows = await ask(scribe, recording, () => rowsIn(reader, asked));
+  if (!isInOrder(rows, asked)) {
+    const keys = rows.map(({ row }) => row).join(', ');
+    scribe.find('reads: rows out of order', `of ${recording.startTimestamp}: ${keys}`);
+  }
+  const range = coveredBy(rows, asked);
   const { table } = range;
-  const found = await ask(scribe, recording, () => cellsIn(reader, range));
+  const found = cellsOf(rows, table);
   for (const [cell, value] of found) note(scribe, recording, { cell, value });
   // Its own writes hide what the snapshot has there: the judge (scans.ts) must not ask for it.
   const own = recording.writes.map(({ cell }) => cell);
@@ -179,15 +190,40 @@ async function scan(
   }
 }
 
-async function cellsIn(reader: Reader, range: ScanRange): Promise<Map<string, string>> {
-  const { table } = range;
-  const found = new Map<string, string>();
-  for await (const { row, values } of reader.scan({ ...range, batchRows: 3 })) {
-    for (const [column, value] of values) {
-      found.set(historicCell({ table, row, column }), value.toString());
-    }
-  }
-  return found;
+async function rowsIn(reader: Reader, range: ScanRange): Promise<readonly ScannedRow[]> {
+  const rows: ScannedRow[] = [];
+  for await (const row of reader.scan({ ...range, batchRows: 3 })) rows.push(row);
+  return rows;
+}
+
+function isInOrder(rows: readonly ScannedRow[], { reverse = false }: ScanRange): boolean {
+  return rows.every(({ row }, i) => {
+    const before = rows[i - 1];
+    if (before === undefined) return true;
+    const order = Buffer.compare(Buffer.from(before.row), Buffer.from(row));
+    return reverse ? order > 0 : order < 0;
+  });
+}
+
+/** The part of the range about which these rows say everything: a limit may have ended the scan. */
+function coveredBy(
+  rows: readonly ScannedRow[],
+  { limit = Infinity, reverse = false, ...range }: ScanRange,
+): ScanRange {
+  const last = rows.at(-1);
+  if (last === undefined || rows.length < limit) return range;
+  return reverse ? { ...range, start: last.row } : { ...range, end: `${last.row}\0` };
+}
+
+function cellsOf(rows: readonly ScannedRow[], table: string): ReadonlyMap<string, string> {
+  return new Map(
+    rows.flatMap(({ row, values }) =>
+      [...values].map(([column, value]) => [
+        historicCell({ table, row, column }),
+        value.toString(),
+      ]),
+    ),
+  );
 }
 
 /** Reads, and if the snapshot is stale, reads once more. */

@@ -10,11 +10,11 @@ const POST_MS = 250;
 // Millions of conflicts are errors, too, and no code reads their stack traces.
 Error.stackTraceLimit = 0;
 
-const { from, to, step, follows } = workerData as Share;
+const { from, to, step, extras } = workerData as Share;
 let tally = NOTHING;
 let postedMs = systemClock.monotonicMs();
 for (let seed = from; seed <= to; seed += step) {
-  tally = add(tally, tallyOf(await simulate(planOf(seed, { follows }))));
+  tally = add(tally, tallyOf(await simulate(planOf(seed, extras))));
   if (systemClock.monotonicMs() - postedMs < POST_MS) continue;
   parentPort?.postMessage(tally);
   tally = NOTHING;

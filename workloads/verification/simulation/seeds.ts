@@ -4,18 +4,17 @@
  */
 import { runThread } from '../../harness/processes/thread.ts';
 import { EVENT_FAULTS, GROUP_FAULTS, MESSAGE_FAULTS } from './knobs.ts';
+import type { PlanExtras } from './plan.ts';
 import type { Result, RunCounts } from './simulate.ts';
 import { allWaits } from './waits.ts';
 import type { FaultCounts } from './world.ts';
 
-export interface Seeds {
+export interface Seeds extends PlanExtras {
   readonly from: number;
   /** Inclusive. */
   readonly to: number;
   /** The number of threads. */
   readonly jobs: number;
-  /** Whether processes follow the changes of the tables, too. Default false. */
-  readonly follows?: boolean | undefined;
 }
 
 /** The task of a thread. */
@@ -23,7 +22,7 @@ export interface Share {
   readonly from: number;
   readonly to: number;
   readonly step: number;
-  readonly follows: boolean;
+  readonly extras: PlanExtras;
 }
 
 /**
@@ -31,13 +30,13 @@ export interface Share {
  * @param onTally called with the tally so far, a few times a second
  */
 export async function simulateSeeds(
-  { from, to, jobs, follows = false }: Seeds,
+  { from, to, jobs, ...extras }: Seeds,
   onTally: (tally: Tally) => void,
   signal?: AbortSignal,
 ): Promise<Tally> {
   let tally = NOTHING;
   const shares = Array.from({ length: Math.min(jobs, to - from + 1) }, (_, i): Share => {
-    return { from: from + i, to, step: jobs, follows };
+    return { from: from + i, to, step: jobs, extras };
   });
   const onMessage = (done: Tally): void => {
     tally = add(tally, done);

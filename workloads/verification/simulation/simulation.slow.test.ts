@@ -21,6 +21,7 @@ import {
 } from './index.ts';
 
 const SEEDS = 220;
+const REVERSE_SEEDS = 50;
 /** Runs that have failed once: all but the last because of the world, not of the engine. */
 const FAILED_ONCE = [
   [295, 'a client exits when all transactions have ended: it had the only worker'],
@@ -35,6 +36,13 @@ describe('no rule is broken', () => {
   test(`in the runs of ${SEEDS} seeds`, async () => {
     tally = await simulateSeeds({ from: 1, to: SEEDS, jobs: 2 }, () => {});
     assert.deepEqual(tally.failed, []);
+  });
+
+  test(`nor when half of the scans are in reverse, in the runs of ${REVERSE_SEEDS} seeds`, async () => {
+    const seeds = { from: 1, to: REVERSE_SEEDS, jobs: 2, reverses: true };
+    const reversed = await simulateSeeds(seeds, () => {});
+    assert.deepEqual(reversed.failed, []);
+    assert.equal(reversed.runs, REVERSE_SEEDS);
   });
 
   for (const [seed, what] of FAILED_ONCE) {
@@ -59,6 +67,16 @@ describe('no rule is broken', () => {
       );
     }
   });
+});
+
+test('a plan with reverse scans has whole ones and short ones, and forward ones, too', () => {
+  const plan = planOf(2, { reverses: true });
+  const scans = plan.processes
+    .flatMap(({ transactions }) => transactions.flatMap(({ operations }) => operations))
+    .filter((operation) => operation.do === 'scan');
+  assert.ok(scans.some(({ reverse, limit }) => reverse === true && limit === undefined));
+  assert.ok(scans.some(({ reverse, limit }) => reverse === true && limit === 1));
+  assert.ok(scans.some(({ reverse }) => reverse === undefined));
 });
 
 describe('the simulator', () => {

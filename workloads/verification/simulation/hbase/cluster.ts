@@ -71,6 +71,8 @@ export interface HBaseKnobs {
    * Only where the client runs alone. Absent: none.
    */
   readonly stopInRest?: number | undefined;
+  /** Whether ranges are read in reverse. Only where the client runs alone. Default false. */
+  readonly reverse?: boolean | undefined;
 }
 
 /** A random subset of the names, each with up to twice the usual rate. */

@@ -4,7 +4,8 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { planOnHBase, simulate } from '../index.ts';
+import { createRandom } from '../../../../engine/base/index.ts';
+import { planOnHBase, simulate, withReverseScans } from '../index.ts';
 
 const SEEDS = [4, 5, 6, 7];
 
@@ -22,6 +23,13 @@ test('no rule is broken by the engine on HBase, whatever happens to regions and 
   const faults = ['move', 'pause', 'crash', 'expired', 'breakConnection', 'failAfter'];
   for (const what of ['commits', 'conflicts', 'rolledBack', 'cellsCollected', ...faults]) {
     assert.ok((sums[what] ?? 0) > 0, what);
+  }
+});
+
+test('nor is one when half of the scans are in reverse', async () => {
+  for (const seed of SEEDS) {
+    const plan = withReverseScans(planOnHBase(seed), createRandom(seed));
+    assert.deepEqual((await simulate(plan)).violations, [], `seed ${seed}`);
   }
 });
 

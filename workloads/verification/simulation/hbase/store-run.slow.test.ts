@@ -29,6 +29,15 @@ test('the client tells no lie, whatever happens to regions and servers', async (
   assert.ok(answered > 10 * inDoubt && refused > 0 && inDoubt > 0, JSON.stringify(answers));
 });
 
+test('nor does it when it scans in reverse', async () => {
+  const failed: unknown[] = [];
+  for (let seed = 1; seed <= SEEDS; seed++) {
+    const { violations } = await simulateStore(seed, { reverse: true });
+    for (const violation of violations) failed.push({ seed, ...violation });
+  }
+  assert.deepEqual(failed, []);
+});
+
 test('P64: nor does it where servers are cut off from ZooKeeper and the master, and from no client', async () => {
   const failed: unknown[] = [];
   let cutOff = 0;

@@ -14,7 +14,7 @@ import {
   PercolatorError,
   type Random,
 } from '../../../../engine/base/index.ts';
-import type { Bigtable, Mutation, Row } from '../../../../engine/bigtable/index.ts';
+import type { Bigtable, Mutation, RangeRead, Row } from '../../../../engine/bigtable/index.ts';
 import { createHBase } from '../../../../engine/bigtable/hbase/open-hbase.ts';
 import { Servers } from '../../../../engine/bigtable/hbase/servers.ts';
 import type { Violation } from '../../judges/history.ts';
@@ -188,8 +188,9 @@ class StoreRun {
   async #settle(): Promise<void> {
     for (const { clock, store } of this.#clients) {
       await clock.sleep(REST_MS);
-      const scanned = await store.readRange(TABLE, { limit: Infinity }, FILTERS);
-      this.#compare('scan', scanned, this.#truth.table.readRange({ limit: Infinity }, FILTERS));
+      const range = { limit: Infinity, reverse: this.#knobs.reverse };
+      const scanned = await store.readRange(TABLE, range, FILTERS);
+      this.#compare('scan', scanned, this.#truth.table.readRange(range, FILTERS));
       const read = await store.readRows(TABLE, ROWS, FILTERS);
       this.#compare(
         'rows',
@@ -269,20 +270,24 @@ class StoreRun {
     }
     if (kind < 0.45) {
       const limit = random.pick([3, Infinity]);
-      const read = await store.readRange(TABLE, { limit }, FILTERS);
-      const whole = span();
-      const last = read.length < limit ? '\uffff' : (read.at(-1)?.key ?? '');
-      for (const key of ROWS.filter((one) => one <= last)) {
-        this.#truth.read(
-          key,
-          read.find((one) => one.key === key),
-          whole,
-        );
-      }
-      return;
+      return this.#scan(store, { limit, reverse: this.#knobs.reverse }, span);
     }
     if (kind < 0.65) return this.#write(store, kind < 0.55 ? [row] : rows, call);
     return this.#lock(store, kind < 0.8 ? [row] : rows, random, call);
+  }
+
+  async #scan(store: Bigtable, range: RangeRead, span: () => Span): Promise<void> {
+    const read = await store.readRange(TABLE, range, FILTERS);
+    const whole = span();
+    const keys = read.map(({ key }) => key);
+    const order = range.reverse === true ? ROWS.toReversed() : ROWS;
+    const wanted = order.filter((key) => keys.includes(key));
+    if (wanted.join() !== keys.join()) this.#truth.find('reads: rows out of order', keys.join());
+    const last = read.length < range.limit ? undefined : read.at(-1)?.key;
+    const covered = order.slice(0, order.findIndex((key) => key === last) + 1);
+    for (const key of last === undefined ? order : covered) {
+      this.#truth.read(key, read[keys.indexOf(key)], whole);
+    }
   }
 
   async #look(

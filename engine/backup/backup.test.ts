@@ -184,6 +184,22 @@ test('what a backup cannot be restored to, or from, is said in a sentence', asyn
   );
 });
 
+test('a table that another process creates at the same time is not dropped by a restore', async (t) => {
+  const source = await open(t);
+  await source.createTable('t');
+  const file = path.join(temporaryFolder(), 'one.backup');
+  await backup(source, { to: file });
+  const target = await open(t);
+  const create = target.createTable.bind(target);
+  t.mock.method(target, 'createTable', async (...given: Parameters<typeof create>) => {
+    await create('t', { observedColumns: ['mine'] });
+    await write(target, { x: 'mine' });
+    return create(...given);
+  });
+  await assert.rejects(restore(target, { from: file }), { code: 'TABLE_MISMATCH' });
+  assert.deepEqual(await contentOf(target, ['t']), { 't/x:c': 'mine' });
+});
+
 test('after a collection the next backup is a full one, unless what it needs is kept', async (t) => {
   const source = await open(t);
   await source.createTable('t');

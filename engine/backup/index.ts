@@ -1,3 +1,9 @@
 /** The front door of backups: how one is made, and how it is restored. */
 export { backup, type BackupOptions, type BackupReport } from './backup.ts';
-export { restore, type RestoreOptions, type RestoreReport } from './restore.ts';
+export {
+  readBackup,
+  restore,
+  type RestoreOptions,
+  restoreRead,
+  type RestoreReport,
+} from './restore.ts';

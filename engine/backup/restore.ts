@@ -68,8 +68,26 @@ export async function restore(
   percolator: Percolator,
   options: RestoreOptions,
 ): Promise<RestoreReport> {
+  return restoreRead(percolator, await readBackup(options));
+}
+
+/** What a backup has to restore, checked to its end. Nothing is written. */
+export interface ReadBackup {
+  readonly plan: RestorePlan;
+  readonly options: RestoreOptions;
+}
+
+/** The first half of `restore`, for a caller that opens no database for a damaged backup. */
+export async function readBackup(options: RestoreOptions): Promise<ReadBackup> {
   checkOptions('restore', options, RULES, ['from']);
-  const plan = await readFiles(filesFor(options.from, options.at), options.at);
+  return { plan: await readFiles(filesFor(options.from, options.at), options.at), options };
+}
+
+/** The second half. */
+export async function restoreRead(
+  percolator: Percolator,
+  { plan, options }: ReadBackup,
+): Promise<RestoreReport> {
   const definitions = await allDefinitions(percolator.store);
   const existing = plan.tables.find(({ table }) => definitions.get(table)?.state === 'there');
   if (existing !== undefined) {
@@ -79,8 +97,8 @@ export async function restore(
   const created: string[] = [];
   try {
     for (const { table, observedColumns, splits } of plan.tables) {
-      created.push(table);
       await percolator.createTable(table, { observedColumns, ...(splits && { splits }) });
+      created.push(table); // One that is refused may be another process's.
     }
     return await new Loading(percolator, plan, options.observers === 'again').run();
   } catch (error) {

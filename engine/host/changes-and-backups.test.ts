@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
@@ -140,6 +141,17 @@ test('percolator backup makes a series, and restore brings it back, also as of a
   const refused = await output(folder, 'restore', '--from', series, ...store('again'));
   assert.equal(refused.code, 2);
   assert.match(refused.errors, /table t exists: restore into another database/);
+});
+
+test('percolator restore makes no store for what cannot be restored', async () => {
+  const folder = temporaryFolder();
+  const file = path.join(folder, 'one.backup');
+  writeFileSync(file, 'no backup\n');
+  const store = path.join(folder, 'data');
+  const { code, errors } = await output(folder, 'restore', '--from', file, '--store', store);
+  assert.equal(code, 1);
+  assert.match(errors, /one\.backup cannot be used: line 1 is not what was written/);
+  assert.ok(!existsSync(store));
 });
 
 async function output(

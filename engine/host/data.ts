@@ -9,7 +9,13 @@
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import process from 'node:process';
-import { backup, type BackupOptions, restore, type RestoreOptions } from '../backup/index.ts';
+import {
+  backup,
+  type BackupOptions,
+  readBackup,
+  type RestoreOptions,
+  restoreRead,
+} from '../backup/index.ts';
 import { compareTexts, systemClock, type Warning } from '../base/index.ts';
 import { rowBatches, type Timestamp } from '../bigtable/index.ts';
 import {
@@ -277,14 +283,15 @@ export async function makeBackup(
   });
 }
 
-/** Makes the store, if it is a folder that is not there. */
+/** Makes the store, if it is a folder that is not there, and the backup can be restored. */
 export async function restoreBackup(
   configuration: Configuration,
   options: RestoreOptions,
 ): Promise<number> {
   if (!existsSync(options.from)) throw wrong(`there is no backup ${options.from}`);
+  const read = await readBackup(options);
   await using percolator = await connectTo(configuration, { onWarning: warn });
-  const { at, tables, cells, pending } = await restore(percolator, options);
+  const { at, tables, cells, pending } = await restoreRead(percolator, read);
   say(`${tables.length} tables as of ${at}, ${cells} cells: ${tables.join(', ')}`);
   if (pending > 0) say(`Observers will run for ${pending} cells.`);
   return 0;

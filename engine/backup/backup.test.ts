@@ -200,6 +200,16 @@ test('a table that another process creates at the same time is not dropped by a 
   assert.deepEqual(await contentOf(target, ['t']), { 't/x:c': 'mine' });
 });
 
+test('a single file keeps nothing for a next backup, and says so', async (t) => {
+  const source = await open(t);
+  const to = path.join(temporaryFolder(), 'one.backup');
+  await assert.rejects(backup(source, { to, keepMs: 1 }), {
+    code: 'INVALID_ARGUMENT',
+    message: `keepMs keeps what the next backup into a folder needs, and ${to} is a single file`,
+  });
+  assert.ok(!existsSync(to));
+});
+
 test('after a collection the next backup is a full one, unless what it needs is kept', async (t) => {
   const source = await open(t);
   await source.createTable('t');

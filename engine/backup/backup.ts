@@ -84,8 +84,13 @@ export async function backup(
 ): Promise<BackupReport> {
   checkOptions('backup', options, RULES, ['to']);
   const { to: target, full = false, keepMs } = options;
+  const isFile = target.endsWith('.backup');
+  if (isFile && keepMs !== undefined) {
+    const message = `keepMs keeps what the next backup into a folder needs, and ${target} is a single file`;
+    throw new PercolatorError('INVALID_ARGUMENT', message);
+  }
   const { name: database } = await identify(percolator.store);
-  if (target.endsWith('.backup')) {
+  if (isFile) {
     return new Backup(percolator, { database, fileFor: () => target }).make(undefined);
   }
   const chain = chainTo(await filesIn(target));

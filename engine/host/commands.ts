@@ -275,6 +275,9 @@ export const COMMANDS: readonly Command[] = [
       const to = given.text('to');
       if (to === undefined) throw wrong('--to <path> must be given');
       const hours = given.number('keep-hours');
+      if (hours !== undefined && to.endsWith('.backup')) {
+        throw wrong(`--keep-hours is for a series in a folder, and ${to} is a single file`);
+      }
       const keepMs = hours === undefined ? undefined : hours * 3_600_000;
       return makeBackup(configurationOf(given), { to, full: given.has('full'), keepMs });
     },

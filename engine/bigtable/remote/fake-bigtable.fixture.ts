@@ -5,7 +5,13 @@
  * there is one table, `t`, with the family `data` and no rows; but every check finds a cell.
  * Methods that are not there are unimplemented.
  */
-import { Server, ServerCredentials, type ServiceDefinition, status } from '@grpc/grpc-js';
+import {
+  type Metadata,
+  Server,
+  ServerCredentials,
+  type ServiceDefinition,
+  status,
+} from '@grpc/grpc-js';
 import { protos } from '@google-cloud/bigtable-api';
 
 type Admin = typeof protos.google.bigtable.admin.v2;
@@ -19,8 +25,12 @@ export type ScriptedAnswer =
 
 export interface FakeBigtable extends AsyncDisposable {
   readonly address: string;
-  /** Every call so far: method and request. */
-  readonly calls: { readonly method: string; readonly request: object }[];
+  /** Every call so far. */
+  readonly calls: {
+    readonly method: string;
+    readonly request: object;
+    readonly headers: Metadata;
+  }[];
   /** Scripts the answers to the next calls of a method; the last one repeats. */
   answer(method: string, ...answers: readonly ScriptedAnswer[]): void;
   stop(): Promise<void>;
@@ -126,6 +136,7 @@ function serializers(
 
 interface IncomingCall {
   readonly request: object;
+  readonly metadata: Metadata;
   write?(answer: object): void;
   end?(): void;
   emit?(event: string, error: object): void;
@@ -141,7 +152,7 @@ function handlersOf(
     Object.keys(methods).map((method) => [
       method,
       (call: IncomingCall, done: Done): void => {
-        calls.push({ method, request: call.request });
+        calls.push({ method, request: call.request, headers: call.metadata });
         const answer = next(method);
         if (call.write === undefined) {
           if ('answers' in answer) done(null, answer.answers[0]);

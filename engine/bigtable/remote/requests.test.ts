@@ -33,6 +33,56 @@ test('a read that cannot find any row is not sent', async () => {
   assert.deepEqual(dataCalls(fake), []);
 });
 
+function answerOf(rows: readonly string[]): object {
+  const cell = { familyName: { value: 'data' }, qualifier: { value: Buffer.from('q') } };
+  return {
+    chunks: rows.map((row) => {
+      const key = { rowKey: Buffer.from(row), commitRow: true };
+      return Object.assign(key, cell);
+    }),
+  };
+}
+
+test('a read in reverse asks page by page, each up to the last row, and says that it knows the order', async () => {
+  await using fake = await startFake();
+  await using store = await openRemote({ project: 'p', instance: 'i', plainAddress: fake.address });
+  const rows = Array.from({ length: 2_001 }, (_, i) => `r${9_999 - i}`);
+  const pages = [rows.slice(0, 2_000), rows.slice(2_000)].map((page) => answerOf(page));
+  fake.answer('ReadRows', ...pages.map((page) => ({ answers: [page] })));
+  const range = { start: 'a', end: 'z', limit: Infinity, reverse: true };
+  const found = await store.readRange('t', range, [{ family: 'data' }]);
+  assert.deepEqual(
+    found.map(({ key }) => key),
+    rows,
+  );
+  const reads = fake.calls.filter(({ method }) => method === 'ReadRows');
+  const bounds = reads.map(({ request }) => {
+    const { rows: asked, reversed } = request as protos.google.bigtable.v2.ReadRowsRequest;
+    const { startKeyClosed, endKeyOpen } = asked?.rowRanges?.[0] ?? {};
+    return [reversed, String(startKeyClosed), String(endKeyOpen)];
+  });
+  assert.deepEqual(bounds, [
+    [true, 'a', 'z'],
+    [true, 'a', 'r8000'],
+  ]);
+  const [features] = reads[0]?.headers.get('bigtable-features') ?? [];
+  const flags = protos.google.bigtable.v2.FeatureFlags.decode(
+    Buffer.from(String(features), 'base64'),
+  );
+  assert.equal(flags.reverseScans, true);
+});
+
+test('a server that reads forwards when asked to read in reverse is not believed', async () => {
+  await using fake = await startFake();
+  await using store = await openRemote({ project: 'p', instance: 'i', plainAddress: fake.address });
+  fake.answer('ReadRows', { answers: [answerOf(['a', 'b'])] });
+  const range = { limit: 2, reverse: true };
+  await assert.rejects(store.readRange('t', range, [{ family: 'data' }]), {
+    code: 'STORE_UNAVAILABLE',
+    message: /a row came that is not before the last one/,
+  });
+});
+
 test('rows without mutations are not sent', async () => {
   await using fake = await startFake();
   await using store = await openRemote({ project: 'p', instance: 'i', plainAddress: fake.address });

@@ -1,8 +1,8 @@
 /**
- * A whole database on a storage: transactions, batching and reading ahead, observers, garbage
- * collection, the audit, changes and backups. Each storage's test file calls `databaseSuite` with a
- * function that opens the storage; the tests use its tables `bank`, `pages`, `often`, `log` and
- * `moved`.
+ * A whole database on a storage: transactions, batching and reading ahead, scans, observers,
+ * garbage collection, the audit, changes and backups. Each storage's test file calls
+ * `databaseSuite` with a function that opens the storage; the tests use its tables `bank`,
+ * `scanned`, `pages`, `often`, `log` and `moved`.
  */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -23,6 +23,7 @@ const START_BALANCE = 100;
 export function databaseSuite(name: string, open: () => Promise<Bigtable>): void {
   describe(`a database on ${name}`, () => {
     claimTransfers(open);
+    claimScans(open);
     claimObservers(open);
     claimCollecting(open);
     claimChanges(open);
@@ -67,6 +68,41 @@ function claimTransfers(open: () => Promise<Bigtable>): void {
       }
     });
   }
+}
+
+function claimScans(open: () => Promise<Bigtable>): void {
+  test('scans from either end of a range, with own writes, whatever the pages and the tablets', async () => {
+    await using store = await open();
+    await using percolator = await openPercolator({ store });
+    await percolator.createTable('scanned', { splits: ['row-04', 'row-08'] });
+    const rows = Array.from({ length: 12 }, (_, i) => `row-${String(i).padStart(2, '0')}`);
+    const set = (transaction: Transaction, some: readonly string[], value: string): void => {
+      for (const row of some) transaction.set({ table: 'scanned', row, column: 'c' }, value);
+    };
+    await percolator.transact(async (transaction) => set(transaction, rows, 'old'));
+    const transaction = await percolator.begin();
+    set(transaction, ['row-03', 'row-08a', 'row-99'], 'own');
+    transaction.delete({ table: 'scanned', row: 'row-11', column: 'c' });
+    const expected = [...rows.slice(0, -1), 'row-08a', 'row-99'].toSorted();
+    for (const batchRows of [1, 3, 128]) {
+      for (const range of [{}, { start: 'row-03', end: 'row-09' }, { prefix: 'row-0' }]) {
+        const asked = { table: 'scanned', batchRows, ...range };
+        const forward = await Array.fromAsync(transaction.scan(asked));
+        const reverse = await Array.fromAsync(transaction.scan({ ...asked, reverse: true }));
+        assert.deepEqual(reverse.toReversed(), forward);
+        if (Object.keys(range).length > 0) continue;
+        assert.deepEqual(
+          forward.map(({ row }) => row),
+          expected,
+        );
+      }
+    }
+    const [last] = await Array.fromAsync(
+      transaction.scan({ table: 'scanned', prefix: 'row-0', limit: 1, reverse: true }),
+    );
+    assert.equal(last?.row, 'row-09');
+    transaction.discard();
+  });
 }
 
 function claimObservers(open: () => Promise<Bigtable>): void {

@@ -200,6 +200,36 @@ test('a table that another process creates at the same time is not dropped by a 
   assert.deepEqual(await contentOf(target, ['t']), { 't/x:c': 'mine' });
 });
 
+test('backup and restore are given up by a signal, and nothing is left of them', async (t) => {
+  const source = await open(t);
+  await source.createTable('t');
+  await write(source, { x: '1', y: '2' });
+  const folder = temporaryFolder();
+  const cells = source.cells.bind(source);
+  const givingUp = new AbortController();
+  const reason = new Error('enough');
+  const { mock } = t.mock.method(source, 'cells', async function* abort(table: string, at: object) {
+    for await (const one of cells(table, at)) {
+      yield one;
+      givingUp.abort(reason);
+    }
+  });
+  const { signal } = givingUp;
+  await assert.rejects(backup(source, { to: folder, signal }), reason);
+  assert.deepEqual(readdirSync(folder), []);
+  mock.restore();
+  await backup(source, { to: folder });
+  const target = await open(t);
+  const create = target.createTable.bind(target);
+  const later = new AbortController();
+  t.mock.method(target, 'createTable', async (...given: Parameters<typeof create>) => {
+    await create(...given);
+    later.abort(reason);
+  });
+  await assert.rejects(restore(target, { from: folder, signal: later.signal }), reason);
+  await assert.rejects(target.storedName('t'), { code: 'TABLE_NOT_FOUND' });
+});
+
 test('a single file keeps nothing for a next backup, and says so', async (t) => {
   const source = await open(t);
   const to = path.join(temporaryFolder(), 'one.backup');

@@ -19,7 +19,7 @@
  */
 import { rm } from 'node:fs/promises';
 import { hasCode, PercolatorError } from '../base/index.ts';
-import { checkOptions, FLAG, NAME, type OptionRules, POSITIVE } from '../base/options.ts';
+import { checkOptions, FLAG, NAME, type OptionRules, POSITIVE, SIGNAL } from '../base/options.ts';
 import { rowBatches, type Timestamp } from '../bigtable/index.ts';
 import { jsonValue } from '../changes/index.ts';
 import type { Percolator } from '../database.ts';
@@ -56,9 +56,16 @@ export interface BackupOptions {
    * garbage is kept for so long.
    */
   readonly keepMs?: number | undefined;
+  /** Gives the backup up when it aborts, and nothing is left of it. Default: none. */
+  readonly signal?: AbortSignal | undefined;
 }
 
-const RULES: OptionRules<BackupOptions> = { to: NAME, full: FLAG, keepMs: POSITIVE };
+const RULES: OptionRules<BackupOptions> = {
+  to: NAME,
+  full: FLAG,
+  keepMs: POSITIVE,
+  signal: SIGNAL,
+};
 
 export interface BackupReport {
   readonly path: string;
@@ -76,14 +83,15 @@ export interface BackupReport {
 /**
  * @throws INVALID_ARGUMENT if the folder has backups of another database, or there is such a file;
  *   STORE_FULL, STORE_REFUSED for what the disk of the backup says, and nothing is left there;
- *   TABLE_NOT_FOUND, STALE_SNAPSHOT if a table was dropped meanwhile: begin again
+ *   TABLE_NOT_FOUND, STALE_SNAPSHOT if a table was dropped meanwhile: begin again; the reason of
+ *   `signal`
  */
 export async function backup(
   percolator: Percolator,
   options: BackupOptions,
 ): Promise<BackupReport> {
   checkOptions('backup', options, RULES, ['to']);
-  const { to: target, full = false, keepMs } = options;
+  const { to: target, full = false, keepMs, signal } = options;
   const isFile = target.endsWith('.backup');
   if (isFile && keepMs !== undefined) {
     const message = `keepMs keeps what the next backup into a folder needs, and ${target} is a single file`;
@@ -91,11 +99,11 @@ export async function backup(
   }
   const { name: database } = await identify(percolator.store);
   if (isFile) {
-    return new Backup(percolator, { database, fileFor: () => target }).make(undefined);
+    return new Backup(percolator, { database, fileFor: () => target, signal }).make(undefined);
   }
   const chain = chainTo(await filesIn(target));
   const last = await lastOf(chain.at(-1)?.path, database);
-  const series = { database, fileFor: fileIn.bind(undefined, target), keepMs };
+  const series = { database, fileFor: fileIn.bind(undefined, target), keepMs, signal };
   const ofChain = chain[0] === undefined ? undefined : markOf(chain[0].to);
   let whyFull: string | undefined;
   if (last !== undefined && !full) {
@@ -150,6 +158,7 @@ class Backup {
   readonly #fileFor: (from: Timestamp, to: Timestamp) => string;
   readonly #keepMs: number | undefined;
   readonly #mark: string | undefined;
+  readonly #signal: AbortSignal | undefined;
   #snapshot: Snapshot | undefined;
   #lines = 0;
   #cells = 0;
@@ -162,6 +171,7 @@ class Backup {
       readonly keepMs?: number | undefined;
       /** Default: that of a new series. */
       readonly mark?: string | undefined;
+      readonly signal: AbortSignal | undefined;
     },
   ) {
     this.#percolator = percolator;
@@ -169,6 +179,7 @@ class Backup {
     this.#fileFor = to.fileFor;
     this.#keepMs = to.keepMs;
     this.#mark = to.mark;
+    this.#signal = to.signal;
   }
 
   /** @param last the backup to go on from */
@@ -263,6 +274,7 @@ class Backup {
   }
 
   async #write(writer: BackupWriter, line: object): Promise<void> {
+    this.#signal?.throwIfAborted();
     await writer.write(line);
     if (++this.#lines % HOLD_LINES > 0) return;
     const before = this.#snapshot;

@@ -18,7 +18,7 @@
  * for all that changed since the earlier one.
  */
 import { compareTexts, PercolatorError } from '../base/index.ts';
-import { checkOptions, NAME, oneOf, type OptionRules, WHOLE } from '../base/options.ts';
+import { checkOptions, NAME, oneOf, type OptionRules, SIGNAL, WHOLE } from '../base/options.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import { type BulkLoader, type BulkRow, openBulkLoader } from '../bulk-load.ts';
 import { bytesOfJson } from '../changes/index.ts';
@@ -43,12 +43,15 @@ export interface RestoreOptions {
   readonly at?: Timestamp | undefined;
   /** `again`: observers run for all cells that they observe. Default `go on`. */
   readonly observers?: 'go on' | 'again' | undefined;
+  /** Gives the restore up when it aborts, and drops its tables. Default: none. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 const RULES: OptionRules<RestoreOptions> = {
   from: NAME,
   at: WHOLE,
   observers: oneOf('go on', 'again'),
+  signal: SIGNAL,
 };
 
 export interface RestoreReport {
@@ -62,7 +65,7 @@ export interface RestoreReport {
 
 /**
  * @throws STORE_DAMAGED if a file is damaged; INVALID_ARGUMENT if the files do not reach `at`, or a
- *   table exists: in both cases nothing has been written
+ *   table exists: in both cases nothing has been written; the reason of `signal`
  */
 export async function restore(
   percolator: Percolator,
@@ -80,7 +83,7 @@ export interface ReadBackup {
 /** The first half of `restore`, for a caller that opens no database for a damaged backup. */
 export async function readBackup(options: RestoreOptions): Promise<ReadBackup> {
   checkOptions('restore', options, RULES, ['from']);
-  return { plan: await readFiles(filesFor(options.from, options.at), options.at), options };
+  return { plan: await readFiles(filesFor(options.from, options.at), options), options };
 }
 
 /** The second half. */
@@ -100,7 +103,7 @@ export async function restoreRead(
       await percolator.createTable(table, { observedColumns, ...(splits && { splits }) });
       created.push(table); // One that is refused may be another process's.
     }
-    return await new Loading(percolator, plan, options.observers === 'again').run();
+    return await new Loading(percolator, plan, options).run();
   } catch (error) {
     for (const table of created) await percolator.dropTable(table).catch(() => undefined);
     throw error;
@@ -131,7 +134,7 @@ interface RestorePlan {
 
 async function readFiles(
   files: readonly BackupFile[],
-  wanted: Timestamp | undefined,
+  { at: wanted, signal }: RestoreOptions,
 ): Promise<RestorePlan> {
   let before: Header | undefined;
   let tables = new Map<string, TableToRestore>();
@@ -144,7 +147,7 @@ async function readFiles(
     if (isPart && before === undefined) throw onlyAsOf(path, header, at);
     if (isPart) checkSameTables(before, header, at);
     if (files.at(-1)?.path === path && wanted === undefined) at = header.to;
-    tables = await readTables({ path, lines, header, at }, tables);
+    tables = await readTables({ path, lines, header, at, signal }, tables);
     pendingKnownTo = isPart ? header.from : header.to;
     before = header;
   }
@@ -204,10 +207,11 @@ async function readTables(
     readonly lines: AsyncGenerator<object>;
     readonly header: Header;
     readonly at: Timestamp;
+    readonly signal: AbortSignal | undefined;
   },
   before: ReadonlyMap<string, TableToRestore>,
 ): Promise<Map<string, TableToRestore>> {
-  const { path, lines, header, at } = file;
+  const { path, lines, header, at, signal } = file;
   const tables = new Map<string, TableToRestore>();
   for (const one of header.tables) {
     const { base = path, changes = new Map() } = sameTable(before, one) ?? {};
@@ -216,6 +220,7 @@ async function readTables(
   let table: TableToRestore | undefined;
   let isWhole = false;
   for await (const line of lines as AsyncGenerator<BackupLine>) {
+    signal?.throwIfAborted();
     if (line.table !== undefined || line.pendingIn !== undefined) {
       table = tables.get(line.table ?? line.pendingIn ?? '');
       isWhole = line.whole === true;
@@ -262,21 +267,24 @@ class Loading {
   readonly #percolator: Percolator;
   readonly #plan: RestorePlan;
   readonly #again: boolean;
+  readonly #signal: AbortSignal | undefined;
   /** Deleted cells that observers had yet to see. */
   readonly #deleted: CellAddress[] = [];
   #cells = 0;
   #pending = 0;
 
-  constructor(percolator: Percolator, plan: RestorePlan, again: boolean) {
+  constructor(percolator: Percolator, plan: RestorePlan, { observers, signal }: RestoreOptions) {
     this.#percolator = percolator;
     this.#plan = plan;
-    this.#again = again;
+    this.#again = observers === 'again';
+    this.#signal = signal;
   }
 
   async run(): Promise<RestoreReport> {
     const { at, tables } = this.#plan;
     const loader = await openBulkLoader(this.#percolator);
     for (const path of new Set(tables.map(({ base }) => base))) await this.#load(loader, path);
+    this.#signal?.throwIfAborted();
     await loader.finish();
     await this.#delete();
     const names = tables.map(({ table }) => table);
@@ -293,6 +301,7 @@ class Loading {
         continue;
       }
       for await (const [row, cells] of merged(rows, known.changes)) {
+        this.#signal?.throwIfAborted();
         await this.#add(loader, known, { row, cells });
       }
     }

@@ -29,11 +29,10 @@ import {
   checkOptions,
   COUNT,
   FLAG,
-  objectWith,
   type OptionRule,
   type OptionRules,
   POSITIVE,
-  FUNCTION,
+  SIGNAL,
   TEXT,
   TEXTS,
   WHOLE,
@@ -142,7 +141,7 @@ export const CHANGES_RULES: OptionRules<ChangesOptions> = {
   restMsMax: POSITIVE,
   resolvedMs: POSITIVE,
   bytesMax: COUNT,
-  signal: objectWith('an AbortSignal', { addEventListener: FUNCTION }),
+  signal: SIGNAL,
 };
 
 const BYTES_MAX = 2 ** 26;

@@ -2,13 +2,14 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
+import { text as textFrom } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { openPercolator } from '../percolator.ts';
-import { cell, put, temporaryFolder } from '../testing/index.ts';
+import { cell, put, temporaryFolder, until } from '../testing/index.ts';
 import { MAIN } from './program.fixture.ts';
 
 interface Line {
@@ -141,6 +142,30 @@ test('percolator backup makes a series, and restore brings it back, also as of a
   const refused = await output(folder, 'restore', '--from', series, ...store('again'));
   assert.equal(refused.code, 2);
   assert.match(refused.errors, /table t exists: restore into another database/);
+});
+
+test('percolator backup that is interrupted leaves nothing', async () => {
+  const folder = temporaryFolder();
+  const store = path.join(folder, 'data');
+  {
+    await using percolator = await openPercolator({ folder: store });
+    await percolator.createTable('t');
+    const rows = Array.from({ length: 4_000 }, (_, i) => [`row ${i}`, 'x'.repeat(5_000)] as const);
+    await percolator.transact(async (transaction) => put(transaction, Object.fromEntries(rows)));
+  }
+  const series = path.join(folder, 'backups');
+  const child = spawn(process.execPath, [MAIN, 'backup', '--to', series, '--store', store]);
+  const [exited, told] = [once(child, 'exit'), textFrom(child.stderr)];
+  // As soon as its file is there: most of it is still to be written.
+  await until(() => existsSync(series) && readdirSync(series).length > 0);
+  child.kill('SIGINT');
+  const [code] = (await exited) as [number | null];
+  const isTooLate = code === 0; // On a machine that is fast enough.
+  if (!isTooLate) {
+    assert.equal(code, 1);
+    assert.equal(await told, 'percolator backup: it was interrupted, and nothing is left of it.\n');
+  }
+  assert.equal(readdirSync(series).length, isTooLate ? 1 : 0);
 });
 
 test('percolator restore makes no store for what cannot be restored', async () => {

@@ -234,10 +234,7 @@ export async function printChanges(
   configuration: Configuration,
   { table, debezium, ...options }: ChangesWanted,
 ): Promise<number> {
-  const interrupted = new AbortController();
-  const stop = (): void => interrupted.abort('interrupted');
-  process.once('SIGINT', stop).once('SIGTERM', stop);
-  const { signal } = interrupted;
+  const signal = interruption();
   const isNow = options.from === undefined && options.follow !== true;
   const wanted = { ...options, before: debezium, resolvedMs: RESOLVED_MS, signal };
   await withDatabase(configuration, async (percolator) => {
@@ -254,6 +251,14 @@ export async function printChanges(
   // What a reader does not take would keep the process alive.
   if (signal.aborted && process.stdout.writableNeedDrain) process.exit(0);
   return 0;
+}
+
+/** Aborts at the first of these signals; a second one ends the process. */
+function interruption(): AbortSignal {
+  const interrupted = new AbortController();
+  const stop = (): void => interrupted.abort('interrupted');
+  process.once('SIGINT', stop).once('SIGTERM', stop);
+  return interrupted.signal;
 }
 
 const ONLY_NOW =
@@ -274,13 +279,34 @@ export async function makeBackup(
   configuration: Configuration,
   options: BackupOptions,
 ): Promise<number> {
-  return withDatabase(configuration, async (percolator) => {
-    const { path, from, to, cells, bytes, whyFull } = await backup(percolator, options);
-    const kind = from === 0 ? 'full' : `changes since ${from}`;
-    if (whyFull !== undefined) process.stderr.write(`percolator backup: ${whyFull}.\n`);
-    say(`${path}  ${kind} up to ${to}, ${cells} cells, ${bytes} bytes`);
-    return 0;
-  });
+  const signal = interruption();
+  return unlessInterrupted(signal, 'backup', () =>
+    withDatabase(configuration, async (percolator) => {
+      const { path, from, to, cells, bytes, whyFull } = await backup(percolator, {
+        ...options,
+        signal,
+      });
+      const kind = from === 0 ? 'full' : `changes since ${from}`;
+      if (whyFull !== undefined) process.stderr.write(`percolator backup: ${whyFull}.\n`);
+      say(`${path}  ${kind} up to ${to}, ${cells} cells, ${bytes} bytes`);
+      return 0;
+    }),
+  );
+}
+
+/** Exit code 1 if it was interrupted; it has put everything in order before. */
+async function unlessInterrupted(
+  signal: AbortSignal,
+  command: string,
+  run: () => Promise<number>,
+): Promise<number> {
+  try {
+    return await run();
+  } catch (error) {
+    if (!signal.aborted || error !== signal.reason) throw error;
+    process.stderr.write(`percolator ${command}: it was interrupted, and nothing is left of it.\n`);
+    return 1;
+  }
 }
 
 /** Makes the store, if it is a folder that is not there, and the backup can be restored. */
@@ -289,12 +315,15 @@ export async function restoreBackup(
   options: RestoreOptions,
 ): Promise<number> {
   if (!existsSync(options.from)) throw wrong(`there is no backup ${options.from}`);
-  const read = await readBackup(options);
-  await using percolator = await connectTo(configuration, { onWarning: warn });
-  const { at, tables, cells, pending } = await restoreRead(percolator, read);
-  say(`${tables.length} tables as of ${at}, ${cells} cells: ${tables.join(', ')}`);
-  if (pending > 0) say(`Observers will run for ${pending} cells.`);
-  return 0;
+  const signal = interruption();
+  return unlessInterrupted(signal, 'restore', async () => {
+    const read = await readBackup({ ...options, signal });
+    await using percolator = await connectTo(configuration, { onWarning: warn });
+    const { at, tables, cells, pending } = await restoreRead(percolator, read);
+    say(`${tables.length} tables as of ${at}, ${cells} cells: ${tables.join(', ')}`);
+    if (pending > 0) say(`Observers will run for ${pending} cells.`);
+    return 0;
+  });
 }
 
 /* Parked cells. */

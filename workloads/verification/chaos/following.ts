@@ -34,6 +34,8 @@ import { byLife, type Followed, type HistoryFile, parseLines } from './history-f
  */
 const REST_MS = 50;
 const RESTS_IN_CHANGES = 0.01;
+/** The part of the readings that ask for the values before. */
+const ASKS_BEFORE = 0.3;
 /** Then it is opened again, from its cursor. */
 const RESOLVED_MAX = 20;
 
@@ -104,7 +106,10 @@ export class Follower {
   /** @param patienceMs for how long the store may be away */
   async follow(random: Random, patienceMs: number): Promise<never> {
     for (;;) {
-      await patiently(patienceMs, () => this.#readOn({ follow: true }, random));
+      await patiently(patienceMs, () => {
+        const before = random.fraction() < ASKS_BEFORE;
+        return this.#readOn({ follow: true, before }, random);
+      });
       await systemClock.sleep(REST_MS);
     }
   }
@@ -141,10 +146,16 @@ export class Follower {
       const begins = this.#from === undefined;
       log.followed({ table, cursor, resolved: event.timestamp, begins });
     } else {
-      const { row, column, value: bytes, startTimestamp, commitTimestamp } = event;
-      const value = bytes && textOf(bytes);
+      const { row, column, startTimestamp, commitTimestamp } = event;
+      const value = event.value && textOf(event.value);
+      const before =
+        'before' in event ? { value: event.before && textOf(event.before) } : undefined;
       const cell = historicCell({ table, row, column });
-      log.followed({ table, cursor, change: { cell, startTimestamp, commitTimestamp, value } });
+      log.followed({
+        table,
+        cursor,
+        change: { cell, startTimestamp, commitTimestamp, value, before },
+      });
     }
     this.#from = cursor;
   }

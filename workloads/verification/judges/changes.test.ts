@@ -41,12 +41,18 @@ const WRITER: HistoricTransaction = {
   locks: [],
 };
 
+const LATER: HistoricTransaction = {
+  ...WRITER,
+  startTimestamp: 30,
+  writes: [{ cell: 't/a:v', value: '1' }],
+};
+
 function judged(
   changes: readonly FollowedChange[],
   section: Partial<FollowedSection> = {},
 ): readonly Violation[] {
   const whole = { stored: 't', from: 10, resolved: 50, changes, ...section };
-  return judgeChanges([whole], { records: RECORDS, transactions: [WRITER] });
+  return judgeChanges([whole], { records: RECORDS, transactions: [WRITER, LATER] });
 }
 
 test('each change once and in order is no violation, also where a reader was cut off', () => {
@@ -87,5 +93,22 @@ test('a change that is added when its timestamp was resolved is a violation', ()
 test('a value that was not written is a violation', () => {
   assert.deepEqual(judged([A20, { ...B20, value: '2' }, A31, C44]), [
     { claim: 'changes: wrong value', message: 't/b:v@20 is reported as 2, which was not written' },
+  ]);
+});
+
+test('a value before that is not the last one is a violation', () => {
+  const [before, wrong] = [
+    { ...A20, before: {} },
+    { ...A31, before: { value: '2' } },
+  ];
+  assert.deepEqual(judged([before, B20, { ...A31, before: { value: '1' } }, C44]), []);
+  assert.deepEqual(judged([before, B20, wrong, C44]), [
+    { claim: 'changes: wrong value before', message: 't/a:v@31 is said to have replaced 2, not 1' },
+  ]);
+  assert.deepEqual(judged([{ ...A20, before: { value: '1' } }, B20, A31, C44]), [
+    {
+      claim: 'changes: wrong value before',
+      message: 't/a:v@20 is said to have replaced 1, not undefined',
+    },
   ]);
 });

@@ -11,7 +11,8 @@
  *   1. Between its first timestamp and the last place that was reported, it has each change once,
  *      in order, and none is missing.
  *   2. No change was added at or below a resolved timestamp that it was told before.
- *   3. Each value is the one that the transaction wrote.
+ *   3. Each value is the one that the transaction wrote; and a value before, that of the cell's
+ *      record before.
  */
 import { compareTexts } from '../../../engine/base/index.ts';
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
@@ -42,11 +43,14 @@ export interface FollowedChange {
   readonly commitTimestamp: Timestamp;
   /** Absent: a delete. */
   readonly value?: string | undefined;
+  /** Absent: it was not asked for. */
+  readonly before?: { readonly value?: string | undefined } | undefined;
   /** The last timestamp that was resolved before. */
   readonly after: Timestamp;
 }
 
 type Records = Pick<History, 'records' | 'transactions'>;
+type WritersByStart = ReadonlyMap<Timestamp, History['transactions']>;
 type Recorded = Pick<FollowedChange, 'cell' | 'commitTimestamp'>;
 
 export function judgeChanges(
@@ -59,15 +63,18 @@ export function judgeChanges(
   const tables = Map.groupBy(records.filter(isChange), ({ cell }) => cell.split('/', 1)[0]);
   const ordered = new Map([...tables].map(([table, all]) => [table, inOrder(all)]));
   for (const section of sections) {
-    judgeOrder(section, ordered.get(historicTable(section.stored)) ?? [], findings);
+    const all = ordered.get(historicTable(section.stored)) ?? [];
+    judgeOrder(section, all, findings);
     const late = section.changes.find(({ commitTimestamp, after }) => commitTimestamp <= after);
     if (late !== undefined) {
       findings.add('added late', `${nameOf(late)} was added when ${late.after} was resolved`);
     }
     const wrong = section.changes.find((change) => isOtherValue(change, writers));
-    if (wrong === undefined) continue;
-    const message = `${nameOf(wrong)} is reported as ${wrong.value}, which was not written`;
-    findings.add('wrong value', message);
+    if (wrong !== undefined) {
+      const message = `${nameOf(wrong)} is reported as ${wrong.value}, which was not written`;
+      findings.add('wrong value', message);
+    }
+    judgeBefore(section, { ordered: all, writers }, findings);
   }
   return findings.violations;
 }
@@ -77,7 +84,7 @@ function isChange({ cell, operation }: HistoricRecord): boolean {
 }
 
 /** Each once: what a collector was about to erase may be there twice. */
-function inOrder(records: readonly HistoricRecord[]): readonly Recorded[] {
+function inOrder(records: readonly HistoricRecord[]): readonly HistoricRecord[] {
   const once = new Map(records.map((record) => [nameOf(record), record]));
   return [...once.values()].toSorted(compareRecorded);
 }
@@ -101,6 +108,40 @@ function judgeOrder(
   findings.add('not each once, in order', message);
 }
 
+/** Of transactions whose clients have told what they wrote. */
+function judgeBefore(
+  { changes }: FollowedSection,
+  {
+    ordered,
+    writers,
+  }: { readonly ordered: readonly HistoricRecord[]; readonly writers: WritersByStart },
+  findings: JudgeFindings,
+): void {
+  const asked = new Map(
+    changes.flatMap((change) => (change.before ? [[nameOf(change), change.before]] : [])),
+  );
+  if (asked.size === 0) return;
+  const last = new Map<HistoricCell, HistoricRecord>();
+  for (const record of ordered) {
+    const said = asked.get(nameOf(record));
+    const right = said && valueAfter(last.get(record.cell), writers);
+    last.set(record.cell, record);
+    if (right === undefined || right.value === said?.value) continue;
+    const message = `${nameOf(record)} is said to have replaced ${said?.value}, not ${right.value}`;
+    findings.add('wrong value before', message);
+  }
+}
+
+/** What the cell had then; undefined if that is not known. */
+function valueAfter(
+  record: HistoricRecord | undefined,
+  writers: WritersByStart,
+): { readonly value?: string | undefined } | undefined {
+  if (record === undefined || record.operation === 'delete') return {};
+  const told = writers.get(record.startTimestamp) ?? [];
+  return told.flatMap(({ writes }) => writes).find(({ cell }) => cell === record.cell);
+}
+
 function isSame(a: Recorded, b: Recorded | undefined): boolean {
   return b !== undefined && a.cell === b.cell && a.commitTimestamp === b.commitTimestamp;
 }
@@ -118,7 +159,7 @@ function compareRecorded(a: Recorded, b: Recorded): number {
 /** A client that was killed may not have told what it wrote. */
 function isOtherValue(
   { cell, startTimestamp, value }: FollowedChange,
-  writers: ReadonlyMap<Timestamp, History['transactions']>,
+  writers: WritersByStart,
 ): boolean {
   return (writers.get(startTimestamp) ?? []).some(({ writes }) => {
     const written = writes.find((one) => one.cell === cell);

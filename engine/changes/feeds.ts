@@ -31,7 +31,8 @@ export interface Feeds {
    * Keeps what was committed after a timestamp from being collected, also when no process reads it:
    * for the next backup, or a reader of changes that is not running. Each mark has a name, and
    * replaces an earlier one of that name; `unmark` ends it.
-   * @param forMs how long collectors respect it, counted from when each first sees it
+   * @param forMs how long collectors respect it, counted from when each first sees it; about twice
+   *   as long at most
    * @throws STALE_SNAPSHOT if the timestamp is below the horizon already
    */
   mark(name: string, timestamp: Timestamp, forMs: number): Promise<void>;
@@ -62,14 +63,14 @@ export class FeedsOfContext implements Feeds {
     check('the timestamp of a mark', timestamp, WHOLE);
     check('the time of a mark', forMs, POSITIVE);
     await this.#checkIdentity();
-    const { oracle, store } = this.#context;
+    const { oracle, store, clock } = this.#context;
     const now = await oracle.next();
     if (timestamp > now) {
       const message = `the timestamp of a mark must not be in the future: at most ${now}, not ${timestamp}`;
       throw new PercolatorError('INVALID_ARGUMENT', message);
     }
     await refuseBelowHorizon(this.#context, timestamp);
-    await setMark(store, { name, bound: timestamp, ttlMs: forMs }, now);
+    await setMark(store, { name, bound: timestamp, ttlMs: forMs, setMs: clock.wallMs() }, now);
     try {
       // Again: a collector that did not see the mark has persisted the horizon before (P31).
       await refuseBelowHorizon(this.#context, timestamp);

@@ -34,6 +34,8 @@ export interface Lease {
   /** Milliseconds that the lease is valid: from when its owner sent it, or a collector saw it. */
   readonly ttlMs: number;
   readonly says?: readonly unknown[] | undefined;
+  /** Of a mark: when it was set, by the wall clock of who set it. */
+  readonly setMs?: number | undefined;
 }
 
 export const LEASES_TABLE = 'percolator-leases';
@@ -87,9 +89,9 @@ export async function allLeases(store: Bigtable): Promise<ReadonlyMap<string, Le
 
 export async function writeLease(
   store: Bigtable,
-  { token, bound, counter, ttlMs, says }: Lease,
+  { token, bound, counter, ttlMs, says, setMs }: Lease,
 ): Promise<void> {
-  const value = bytesOf(JSON.stringify({ bound, ttlMs, says }));
+  const value = bytesOf(JSON.stringify({ bound, ttlMs, says, setMs }));
   const mutations = [
     { kind: 'set', ...LEASE, timestamp: counter, value },
     { kind: 'erase', ...LEASE, from: 0, to: counter - 1 },
@@ -119,8 +121,8 @@ function decodeIfLegible(token: string, cell: Cell | undefined): Lease | undefin
 function decode(token: string, cell: Cell | undefined): Lease | undefined {
   if (cell === undefined) return undefined;
   const text = textOf(cell.value);
-  const { bound, ttlMs, says } = JSON.parse(text) as Omit<Lease, 'token' | 'counter'>;
-  return { token, bound, counter: cell.timestamp, ttlMs, says };
+  const { bound, ttlMs, says, setMs } = JSON.parse(text) as Omit<Lease, 'token' | 'counter'>;
+  return { token, bound, counter: cell.timestamp, ttlMs, says, setMs };
 }
 
 /*
@@ -132,7 +134,14 @@ function decode(token: string, cell: Cell | undefined): Lease | undefined {
  * on the lease earlier. Our count ends when we send the read, not when the answer arrives: a slow
  * answer shows the lease as it was long ago. An owner that comes back later finds itself in a new
  * epoch (leases.ts).
+ *
+ * A mark has no owner that could be harmed. It lapses also by the wall clock, when that says that
+ * it is older than twice its time, and an hour: else it would be there for ever where each process
+ * collects for less than its time.
  */
+
+/** By how much two wall clocks may differ, at least. */
+const WALL_CLOCKS_MS = 3_600_000;
 
 interface LeaseSighting {
   readonly lease: Lease;
@@ -161,7 +170,10 @@ export class LeaseWatch {
     const nowMs = this.#clock.monotonicMs();
     const sightings = leases.map((lease) => this.#sighting(lease, nowMs));
     this.#sightings = new Map(sightings.map((sighting) => [sighting.lease.token, sighting]));
-    const live = sightings.filter(({ lease, sinceMs }) => askedMs - sinceMs < lease.ttlMs);
+    const wallMs = this.#clock.wallMs();
+    const live = sightings.filter(
+      ({ lease, sinceMs }) => askedMs - sinceMs < lease.ttlMs && !isOld(lease, wallMs),
+    );
     const lapsed = sightings.filter((sighting) => !live.includes(sighting));
     for (const { lease } of lapsed) await this.#erase(lease);
     return live.map(({ lease }) => lease);
@@ -186,4 +198,8 @@ export class LeaseWatch {
       if (!(error instanceof PercolatorError)) throw error;
     }
   }
+}
+
+function isOld({ setMs = Infinity, ttlMs }: Lease, wallMs: number): boolean {
+  return wallMs - setMs > ttlMs + Math.max(ttlMs, WALL_CLOCKS_MS);
 }

@@ -1,6 +1,7 @@
 /** Marks keep what comes after a timestamp, without a process, until they lapse or are erased. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { decorate } from '../bigtable/index.ts';
 import { openDatabase, type Percolator } from '../database.ts';
 import { fsck } from '../fsck.ts';
 import type { CollectionReport } from '../garbage-collection/index.ts';
@@ -87,4 +88,29 @@ test('a mark lapses when a collector has seen it for its time', async () => {
   await assert.rejects(valuesSince(percolator, first), { code: 'STALE_SNAPSHOT' });
   await collector.stop();
   await percolator.close();
+});
+
+test('a mark lapses also where every collection is by a process of its own', async () => {
+  const clock = new VirtualClock();
+  const shared = decorate(createMemoryBigtable(), { close: async () => {} });
+  const withDatabase = async <T>(use: (percolator: Percolator) => Promise<T>): Promise<T> => {
+    const percolator = await openDatabase({ store: shared, clock });
+    const used = await clock.runUntil(use(percolator));
+    await percolator.close();
+    return used;
+  };
+  const first = await withDatabase(async (percolator) => {
+    await percolator.createTable('t');
+    const timestamp = await write(percolator, '1');
+    await write(percolator, '2');
+    await percolator.mark('nightly', timestamp, 30 * HOUR_MS);
+    return timestamp;
+  });
+  const held: (number | undefined)[] = [];
+  for (let day = 0; day < 4; day++) {
+    const report = await withDatabase((one) => one.collectGarbage({ messageLifetimeMs: 1 }));
+    held.push(report.heldBackBy?.timestamp);
+    await clock.advance(24 * HOUR_MS);
+  }
+  assert.deepEqual(held, [first, first, first, undefined]);
 });

@@ -5,9 +5,9 @@
  *     mark/nightly   bound 4711, 48 hours
  *
  * A mark is a row like that of a process, so collectors respect it as they do a process that has
- * stopped: for its time to live, counted on the clock of each from when it first saw the mark. One
- * that is collected with now and then therefore keeps longer, never shorter. Only `collectGarbage`
- * does not wait for marks to be renewed.
+ * stopped: for its time to live, counted on the clock of each from when it first saw the mark.
+ * Where processes collect now and then, it therefore keeps longer, but not much longer than twice
+ * its time (lease-table.ts). Only `collectGarbage` does not wait for marks to be renewed.
  */
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
 import {
@@ -26,6 +26,8 @@ export interface Mark {
   /** What is below is not kept. */
   readonly bound: Timestamp;
   readonly ttlMs: number;
+  /** Now, by the wall clock. */
+  readonly setMs: number;
 }
 
 export function isMark({ token }: Lease): boolean {
@@ -35,14 +37,14 @@ export function isMark({ token }: Lease): boolean {
 /** It may come too late: read the horizon afterwards. @param fresh a timestamp of now */
 export async function setMark(
   store: Bigtable,
-  { name, bound, ttlMs }: Mark,
+  { name, bound, ttlMs, setMs }: Mark,
   fresh: Timestamp,
 ): Promise<void> {
   const token = tokenOf(name);
   await createLeaseTable(store);
   const before = await readLease(store, token);
   const counter = Math.max(fresh, (before?.counter ?? 0) + 1);
-  await writeLease(store, { token, bound, ttlMs, counter });
+  await writeLease(store, { token, bound, ttlMs, counter, setMs });
 }
 
 export async function eraseMark(store: Bigtable, name: string): Promise<void> {

@@ -122,6 +122,7 @@ export { createTelemetry, type Telemetry, type TelemetryOptions } from './teleme
 export type {
   CellAddress,
   Counters,
+  LockOptions,
   Reader,
   RowColumns,
   ScannedRow,

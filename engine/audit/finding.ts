@@ -79,6 +79,9 @@ export interface Finding {
   readonly repair?: { readonly done: boolean; readonly note: string } | undefined;
 }
 
+/** Makes an error of one cell. */
+export type MakeFinding = (code: FindingCode, timestamps: Timestamp[], sentence: string) => Finding;
+
 /** All that a repair may do. Each action is harmless if it runs twice. */
 export type Fix =
   | { readonly kind: 'resolve lock'; readonly cell: CellAddress; readonly lock: Lock }

@@ -5,9 +5,16 @@
  * oracle has passed them.
  */
 import type { Timestamp } from '../bigtable/index.ts';
-import { type CellAddress, isAcknowledgment, type WriteRecord } from '../transaction/index.ts';
+import {
+  type CellAddress,
+  isAcknowledgment,
+  isOfEngine,
+  isSharedLock,
+  protectedBy,
+  type WriteRecord,
+} from '../transaction/index.ts';
 import type { ColumnHistory } from './column-history.ts';
-import type { Finding, FindingCode } from './finding.ts';
+import type { Finding, MakeFinding } from './finding.ts';
 import { judgeNotifications, type RowToJudge } from './judge-notifications.ts';
 
 export interface AuditLimits {
@@ -26,7 +33,10 @@ export function judgeRow(subject: RowToJudge, { bound, horizon }: AuditLimits): 
   const columns = [...histories].flatMap(([column, history]) => {
     const cell = { table, row, column };
     const timestamps = timestampsOf(history);
-    return aheadOfOracle(cell, timestamps, bound).concat(judgeColumn(cell, history, horizon));
+    const own = isSharedLock(column)
+      ? judgeSharedLocks(cell, history, histories.get(protectedBy(column)))
+      : judgeColumn(cell, history, horizon);
+    return aheadOfOracle(cell, timestamps, bound).concat(own);
   });
   const aheadNotifications = [...Map.groupBy(notifications, ({ qualifier }) => qualifier)].flatMap(
     ([column, cells]) => {
@@ -88,20 +98,10 @@ function judgeColumn(
   history: ColumnHistory,
   horizon: Timestamp,
 ): readonly Finding[] {
-  const error = (code: FindingCode, timestamps: Timestamp[], sentence: string): Finding => ({
-    code,
-    severity: 'error',
-    cell,
-    timestamps,
-    sentence,
-  });
+  const error = errorsIn(cell);
   return [
-    ...history.strangeLocks.map((at) =>
-      error('lock-undecodable', [at], `the lock at ${at} cannot be decoded`),
-    ),
-    ...history.strangeRecords.map((at) =>
-      error('record-undecodable', [at], `the record at ${at} is not one that a transaction writes`),
-    ),
+    ...judgeValues(history, error),
+    ...judgeEnds(history, error),
     ...judgeLocks(history, error),
     ...judgeIntervals(history, error),
     ...judgePointers(cell, history, { horizon, error }),
@@ -110,18 +110,33 @@ function judgeColumn(
   ];
 }
 
-type MakeFinding = (code: FindingCode, timestamps: Timestamp[], sentence: string) => Finding;
+function errorsIn(cell: CellAddress): MakeFinding {
+  return (code, timestamps, sentence) => ({ code, severity: 'error', cell, timestamps, sentence });
+}
+
+function judgeValues(
+  { strangeLocks, strangeRecords }: ColumnHistory,
+  error: MakeFinding,
+): Finding[] {
+  return [
+    ...strangeLocks.map((at) =>
+      error('lock-undecodable', [at], `the lock at ${at} cannot be decoded`),
+    ),
+    ...strangeRecords.map((at) =>
+      error('record-undecodable', [at], `the record at ${at} is not one that a transaction writes`),
+    ),
+  ];
+}
 
 interface Judging {
   readonly horizon: Timestamp;
   readonly error: MakeFinding;
 }
 
-function judgeLocks({ locks, records, rollbacks }: ColumnHistory, error: MakeFinding): Finding[] {
-  const [newest] = records;
+/** Locks of transactions that have ended here. */
+function judgeEnds({ locks, records, rollbacks }: ColumnHistory, error: MakeFinding): Finding[] {
   const rolledBack = new Set(rollbacks);
-  return locks.flatMap(({ startTimestamp }, i) => {
-    const other = locks[i - 1]?.startTimestamp;
+  return locks.flatMap(({ startTimestamp }) => {
     const own = records.find((record) => record.startTimestamp === startTimestamp);
     if (own !== undefined) {
       const committed = own.commitTimestamp;
@@ -132,6 +147,16 @@ function judgeLocks({ locks, records, rollbacks }: ColumnHistory, error: MakeFin
       const sentence = `the lock of ${startTimestamp} is next to the rollback record that forbids it (P1)`;
       return error('lock-after-end', [startTimestamp], sentence);
     }
+    return [];
+  });
+}
+
+function judgeLocks({ locks, records, rollbacks }: ColumnHistory, error: MakeFinding): Finding[] {
+  const [newest] = records;
+  const ended = new Set([...rollbacks, ...records.map(({ startTimestamp }) => startTimestamp)]);
+  return locks.flatMap(({ startTimestamp }, i) => {
+    if (ended.has(startTimestamp)) return [];
+    const other = locks[i - 1]?.startTimestamp;
     if (other !== undefined) {
       const sentence = `the transactions of ${startTimestamp} and ${other} have both locked the cell`;
       return error('lock-overtaken', [startTimestamp, other], sentence);
@@ -162,7 +187,7 @@ function judgePointers(
   { horizon, error }: Judging,
 ): Finding[] {
   const present = new Set(data);
-  const hasData = !isAcknowledgment(column); // An acknowledgment consists of its record alone.
+  const hasData = !isOfEngine(column); // An acknowledgment consists of its record alone.
   return records.flatMap((record, i) => {
     const { startTimestamp, commitTimestamp, dataTimestamp } = record;
     const next = records[i - 1];
@@ -230,4 +255,82 @@ function judgeRollbacks(
 
 function interval({ startTimestamp, commitTimestamp }: WriteRecord): string {
   return `[${startTimestamp}, ${commitTimestamp}]`;
+}
+
+/*
+ * The errors that shared locks can prove (P90, P91). Of these alone, several are in a cell at once,
+ * and what they have committed overlaps. But a transaction that shares a lock, and one that writes
+ * the cell, never overlap:
+ *
+ *     shared   [S, C] ─┐
+ *     cell     [S, C] ─┴─▶ disjoint; and there are no locks in both, or over records of the other
+ */
+
+/**
+ * Of a column of shared locks: those of several transactions may be there at once, and each leaves
+ * a rollback record when it is committed.
+ */
+function judgeSharedLocks(
+  cell: CellAddress,
+  history: ColumnHistory,
+  written: ColumnHistory | undefined,
+): readonly Finding[] {
+  const error = errorsIn(cell);
+  return [
+    ...judgeValues(history, error),
+    ...judgeEnds(history, error),
+    ...judgeShared(history, written, error),
+  ];
+}
+
+/** A transaction that holds a lock, or did until its commit. */
+interface Holder {
+  readonly startTimestamp: Timestamp;
+  /** Infinity for a lock. */
+  readonly commitTimestamp: Timestamp;
+}
+
+/**
+ * @param shared the history of the shared locks
+ * @param cell that of the column that they protect; undefined if it has no cells
+ */
+function judgeShared(
+  shared: ColumnHistory,
+  cell: ColumnHistory | undefined,
+  error: MakeFinding,
+): readonly Finding[] {
+  if (cell === undefined) return [];
+  const writers = holdersIn(cell);
+  return holdersIn(shared).flatMap((holder) =>
+    writers
+      .filter((writer) => overlap(holder, writer))
+      .map((writer) => {
+        const starts = [holder.startTimestamp, writer.startTimestamp];
+        const both = `${describe(holder)}, which shares its lock, overlaps ${describe(writer)}, which writes the cell`;
+        const isLocked = [holder, writer].some(
+          ({ commitTimestamp }) => commitTimestamp === Infinity,
+        );
+        return error(isLocked ? 'lock-overtaken' : 'record-overlap', starts, both);
+      }),
+  );
+}
+
+function holdersIn({ locks, records }: ColumnHistory): readonly Holder[] {
+  const locked = locks.map(({ startTimestamp }) => ({ startTimestamp, commitTimestamp: Infinity }));
+  return [...locked, ...records];
+}
+
+/** A lock that stayed after its own commit is another finding. */
+function overlap(one: Holder, other: Holder): boolean {
+  return (
+    one.startTimestamp !== other.startTimestamp &&
+    one.startTimestamp <= other.commitTimestamp &&
+    other.startTimestamp <= one.commitTimestamp
+  );
+}
+
+function describe({ startTimestamp, commitTimestamp }: Holder): string {
+  return commitTimestamp === Infinity
+    ? `the lock of ${startTimestamp}`
+    : `[${startTimestamp}, ${commitTimestamp}]`;
 }

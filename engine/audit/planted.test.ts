@@ -259,6 +259,41 @@ const PLANTED: readonly Planted[] = [
     },
     found: [],
   },
+  // Shared locks.
+  {
+    name: 'shared locks of several transactions, committed and not',
+    plant: async (database) => {
+      await plant(database, 'write z:ack_%read:c', 60, recordOf(40));
+      await plant(database, 'write z:ack_%read:c', 70, recordOf(50));
+      await plant(database, 'rollback z:ack_%read:c', 40, '');
+      await plant(database, 'data z', 80, 'new');
+      await plant(database, 'write z', 90, recordOf(80));
+    },
+    found: [],
+  },
+  {
+    name: 'a write that overlaps a shared lock',
+    plant: async (database) => {
+      await plant(database, 'write z:ack_%read:c', 70, recordOf(40));
+      await plant(database, 'data z', 50, 'new');
+      await plant(database, 'write z', 60, recordOf(50));
+    },
+    found: ['error record-overlap z:ack_%read:c @ 40 50'],
+  },
+  {
+    name: 'a write over a shared lock, which came again after its commit',
+    plant: async (database) => {
+      await plant(database, 'lock z:ack_%read:c', 50, lockOf('z:ack_%read:c', 'x'));
+      await plant(database, 'write z:ack_%read:c', 55, recordOf(50));
+      await plant(database, 'lock x', 50, lockOf('x', 'x'));
+      await plant(database, 'data z', 70, 'new');
+      await plant(database, 'write z', 80, recordOf(70));
+    },
+    found: [
+      'error lock-after-end z:ack_%read:c @ 50 55',
+      'error lock-overtaken z:ack_%read:c @ 50 70',
+    ],
+  },
   // Data.
   {
     name: 'data of no transaction',

@@ -214,9 +214,11 @@ class Backup {
         const message = `the definition of table ${table} is damaged, so it cannot be backed up; fsck says more`;
         throw new PercolatorError('TABLE_MISMATCH', message);
       }
-      const { state, incarnation, createdAt, observedColumns, splits } = definition;
+      const { state, incarnation, createdAt, ...form } = definition;
+      const { observedColumns, sharedColumns, splits } = form;
       if (state !== 'there' || createdAt > to) return [];
-      return [{ table, stored: storedName(table, incarnation), observedColumns, splits }];
+      const stored = storedName(table, incarnation);
+      return [{ table, stored, observedColumns, sharedColumns, splits }];
     });
   }
 

@@ -22,6 +22,7 @@ export interface BackedUpTable {
   /** The storage's name of the incarnation. */
   readonly stored: string;
   readonly observedColumns: readonly string[];
+  readonly sharedColumns?: readonly string[] | undefined;
   readonly splits?: readonly string[] | undefined;
 }
 

@@ -99,8 +99,8 @@ export async function restoreRead(
   }
   const created: string[] = [];
   try {
-    for (const { table, observedColumns, splits } of plan.tables) {
-      await percolator.createTable(table, { observedColumns, ...(splits && { splits }) });
+    for (const { table, observedColumns, sharedColumns, splits } of plan.tables) {
+      await percolator.createTable(table, { observedColumns, sharedColumns, splits });
       created.push(table); // One that is refused may be another process's.
     }
     return await new Loading(percolator, plan, options).run();

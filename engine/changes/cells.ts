@@ -18,6 +18,7 @@ import {
   everywhere,
   isAcknowledgment,
   isOf,
+  isSharedLock,
   LOCK,
   refuseBelowHorizon,
   snapshotAt,
@@ -118,7 +119,7 @@ async function cellsOf(
   for (const cell of all) {
     const column = columnOf(cell);
     const isAck = isAcknowledgment(column);
-    if (!isOf(WRITE, cell) || (isAck && !acknowledgments)) continue;
+    if (!isOf(WRITE, cell) || isSharedLock(column) || (isAck && !acknowledgments)) continue;
     const record = decodeWriteRecord(cell);
     const { changedTimestamp: commitTimestamp, dataTimestamp, startTimestamp } = record;
     if (isAck) {

@@ -27,14 +27,18 @@ const read = (context: Context, options?: ChangesOptions): Promise<readonly stri
   textsOf(changes(context, 't', options));
 
 test('changes are in the order of their commits, then of their rows and columns', async () => {
-  const database = await openTestDatabase();
+  const database = await openTestDatabase({ shared: ['c'] });
   const a = database.client('A');
   await a.write({ z: '1', 'é:d': '1', 'é:c': '1', '😀': '1', '\uffff': '1' });
   await a.write({ a: '2', z: undefined, 'u/x': 'of another table' });
   const touching = await a.begin();
   await touching.lock(cell('a'));
   await touching.commit();
-  await a.write({ z: '' });
+  const sharing = await a.begin();
+  await sharing.lock(cell('a'), { shared: true });
+  sharing.set(cell('z'), '');
+  await sharing.commit();
+  await a.settled();
   assert.deepEqual(await read(a.context, { from: 0 }), [
     'z:c=1',
     'é:c=1',

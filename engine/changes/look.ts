@@ -38,6 +38,7 @@ import {
   type Incarnation,
   isAcknowledgment,
   isOf,
+  isOfEngine,
   LOCK,
   lockIn,
   placeOf,
@@ -165,7 +166,8 @@ function changesOf({ acknowledgments = false }: Scope, row: Row | undefined): Fo
   }
   return row.cells.flatMap((cell) => {
     const column = columnOf(cell);
-    if (!isOf(WRITE, cell) || (isAcknowledgment(column) && !acknowledgments)) return [];
+    const isWanted = !isOfEngine(column) || (acknowledgments && isAcknowledgment(column));
+    if (!isOf(WRITE, cell) || !isWanted) return [];
     const record = decodeWriteRecord(cell);
     if (record.operation === 'touch') return []; // It changes nothing.
     return { row: row.key, column, record, value: data.get(`${record.dataTimestamp} ${column}`) };
@@ -264,7 +266,7 @@ async function withValues(
   const complete: FoundChange[] = [];
   for (const change of changes) {
     const { row, column, record, value } = change;
-    const hasData = record.operation === 'put' && !isAcknowledgment(column);
+    const hasData = record.operation === 'put' && !isOfEngine(column);
     const own = value ?? (hasData ? await readData(context, stored, change) : undefined);
     if (hasData && own === undefined) await refuseBelowHorizon(context, after.timestamp);
     assert(!hasData || own !== undefined, `a record above the horizon has data (${row}/${column})`);

@@ -15,6 +15,7 @@ import {
   kindOf,
   NOTIFY_FAMILIES,
   notifyTable,
+  sharedLockColumn,
   TABLE_FAMILIES,
 } from '../transaction/index.ts';
 import { encodeWriteRecord } from '../transaction/columns.ts';
@@ -55,6 +56,19 @@ const put = (start: number, commit: number): Mutation[] =>
   committedCell('c', Buffer.from(`${start}`), { startTimestamp: start, commitTimestamp: commit });
 const deletion = (start: number, commit: number): Mutation =>
   set('write', commit, encodeWriteRecord(start, 'delete'));
+
+test('records of shared locks go up to the horizon, and stay above it', async () => {
+  const store = await openStore();
+  const record = (start: number, commit: number): Mutation => ({
+    kind: 'set',
+    ...placeOf('write', sharedLockColumn('c')),
+    timestamp: commit,
+    value: encodeWriteRecord(start, 'put'),
+  });
+  await fill(store, [...put(1, 2), record(3, 6), record(4, 9), record(5, 10), record(8, 12)]);
+  assert.equal(await collect(store, 10), 3);
+  assert.deepEqual(await left(store), ['write@12', 'write@2', 'data@1']);
+});
 
 test('a row that hasOneVersionEach accepts has no garbage', () => {
   const records = fc

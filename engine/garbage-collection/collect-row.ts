@@ -24,6 +24,8 @@
  * - Acknowledgments are records without data. If the acknowledged column has no records left, the
  *   newest goes too: for a cell that is written again, an observer does not distinguish a run long
  *   ago from no run.
+ * - Records of shared locks up to D go: they stop writers that began before them (P90), and a
+ *   transaction that began below D commits nothing.
  * - Data below D that no record points to, and that no lock guards, belongs to no transaction, and
  *   goes.
  * - Locks are never changed here.
@@ -50,6 +52,8 @@ import {
   everywhere,
   isAcknowledgment,
   isOf,
+  isOfEngine,
+  isSharedLock,
   type CellKind,
   LOCK,
   ROLLBACK,
@@ -212,6 +216,7 @@ export function garbageOf(row: RowToCollect, deletionHorizon: Timestamp): readon
   return [
     ...unusedData(row, deletionHorizon, { used, owned }),
     ...oldRollbacks(row.cells, deletionHorizon),
+    ...oldSharedLocks(row.cells, deletionHorizon),
     ...old,
     ...tombstones,
     ...oldAcknowledgments(row.cells, deletionHorizon, columns),
@@ -250,17 +255,17 @@ interface Records {
   readonly older: WriteRecord[];
 }
 
-/** The write records of each column: of those that users write, or of acknowledgments. */
+/** The write records of each column: of those that users write, or of others. */
 function sortRecords(
   cells: readonly Cell[],
   deletionHorizon: Timestamp,
-  ofAcknowledgments = false,
+  isWanted = (column: string): boolean => !isOfEngine(column),
 ): ReadonlyMap<string, Records> {
   const columns = new Map<string, Records>();
   // The filters give each column's records newest first.
   for (const cell of cells) {
     const column = columnOf(cell);
-    if (!isOf(WRITE, cell) || isAcknowledgment(column) !== ofAcknowledgments) continue;
+    if (!isOf(WRITE, cell) || !isWanted(column)) continue;
     const records = columns.get(column) ?? { above: [], newest: undefined, older: [] };
     columns.set(column, records);
     const record = decodeWriteRecord(cell);
@@ -308,6 +313,13 @@ function oldRollbacks(cells: readonly Cell[], deletionHorizon: Timestamp): reado
     .map((rollback) => erase(ROLLBACK, columnOf(rollback), rollback.timestamp));
 }
 
+function oldSharedLocks(cells: readonly Cell[], deletionHorizon: Timestamp): readonly Mutation[] {
+  return cells
+    .filter((cell) => isOf(WRITE, cell) && isSharedLock(columnOf(cell)))
+    .filter(({ timestamp }) => timestamp <= deletionHorizon)
+    .map((record) => erase(WRITE, columnOf(record), record.timestamp));
+}
+
 /** @param columns those that still have records */
 function oldAcknowledgments(
   cells: readonly Cell[],
@@ -315,7 +327,7 @@ function oldAcknowledgments(
   columns: ReadonlySet<string>,
 ): readonly Mutation[] {
   const garbage: Mutation[] = [];
-  for (const [column, { newest, older }] of sortRecords(cells, deletionHorizon, true)) {
+  for (const [column, { newest, older }] of sortRecords(cells, deletionHorizon, isAcknowledgment)) {
     for (const { commitTimestamp } of older) garbage.push(erase(WRITE, column, commitTimestamp));
     const isAboutNothing = !columns.has(acknowledgedBy(column).column);
     if (isAboutNothing && newest !== undefined) {

@@ -162,6 +162,10 @@ export const COMMANDS: readonly Command[] = [
         ...LIST('column,...'),
         description: 'create: the columns that observers may observe',
       },
+      shared: {
+        ...LIST('column,...'),
+        description: 'create: the columns whose cells several transactions may lock at once',
+      },
       splits: {
         ...LIST('row,...'),
         description: 'create: the rows at which the table is split at first',
@@ -397,9 +401,9 @@ async function administrateTables(given: Given): Promise<number> {
   }
   if (table === undefined) throw wrong(`percolator tables ${action} needs the name of a table`);
   if (action === 'create') {
-    const observedColumns = given.list('observed') ?? [];
     return createTable(configuration, table, {
-      observedColumns,
+      observedColumns: given.list('observed') ?? [],
+      sharedColumns: given.list('shared') ?? [],
       splits: given.list('splits') ?? [],
     });
   }

@@ -30,7 +30,7 @@ import {
 import type { Percolator } from '../database.ts';
 import type { ParkedCell } from '../observer/index.ts';
 import { allDefinitions } from '../tables/index.ts';
-import { everywhere, isAcknowledgment, type Snapshot, WRITE } from '../transaction/index.ts';
+import { everywhere, isOfEngine, type Snapshot, WRITE } from '../transaction/index.ts';
 import { type Configuration, wrong } from './configuration.ts';
 import { connectTo, noStore } from './connect.ts';
 
@@ -65,10 +65,12 @@ export function checkStoreExists({ store }: Configuration): void {
 
 export async function listTables(configuration: Configuration, asJson: boolean): Promise<number> {
   const tables = await withDatabase(configuration, definedTables);
-  for (const { name, observedColumns } of tables) {
-    const observed =
-      observedColumns.length === 0 ? [] : [`observed: ${observedColumns.join(', ')}`];
-    say(asJson ? JSON.stringify({ table: name, observedColumns }) : [name, ...observed].join('  '));
+  for (const { name, observedColumns, sharedColumns } of tables) {
+    const columns = (what: string, names: readonly string[]): readonly string[] =>
+      names.length === 0 ? [] : [`${what}: ${names.join(', ')}`];
+    const all = [...columns('observed', observedColumns), ...columns('shared', sharedColumns)];
+    const asObject = { table: name, observedColumns, sharedColumns };
+    say(asJson ? JSON.stringify(asObject) : [name, ...all].join('  '));
   }
   return 0;
 }
@@ -76,25 +78,27 @@ export async function listTables(configuration: Configuration, asJson: boolean):
 interface DefinedTable {
   readonly name: string;
   readonly observedColumns: readonly string[];
+  readonly sharedColumns: readonly string[];
 }
 
 async function definedTables({
   store,
 }: Pick<Percolator, 'store'>): Promise<readonly DefinedTable[]> {
   const definitions = await allDefinitions(store);
-  return [...definitions].flatMap(([name, one]) =>
-    one?.state === 'there' ? [{ name, observedColumns: one.observedColumns }] : [],
-  );
+  return [...definitions].flatMap(([name, one]) => {
+    if (one?.state !== 'there') return [];
+    const { observedColumns, sharedColumns = [] } = one;
+    return [{ name, observedColumns, sharedColumns }];
+  });
 }
 
 export async function createTable(
   configuration: Configuration,
   table: string,
-  definition: { readonly observedColumns: readonly string[]; readonly splits: readonly string[] },
+  definition: Omit<DefinedTable, 'name'> & { readonly splits: readonly string[] },
 ): Promise<number> {
   await using percolator = await connectTo(configuration, { onWarning: warn });
-  const { observedColumns, splits } = definition;
-  await percolator.createTable(table, { observedColumns, ...(splits.length > 0 && { splits }) });
+  await percolator.createTable(table, definition);
   return 0;
 }
 
@@ -197,7 +201,7 @@ async function* columnsByBatch(
     const columns = [...qualifiers].map((one) => one.slice(0, -`:${WRITE}`.length));
     yield {
       range: batch.range,
-      columns: columns.filter((one) => !isAcknowledgment(one)).toSorted(),
+      columns: columns.filter((one) => !isOfEngine(one)).toSorted(),
     };
   }
 }

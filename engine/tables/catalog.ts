@@ -161,10 +161,11 @@ function isOver({ state, incarnation: newest }: StoredDefinition, incarnation: n
 }
 
 function present(table: string, definition: StoredDefinition): Incarnation | undefined {
-  const { state, incarnation, createdAt, observedColumns } = definition;
+  const { state, incarnation, createdAt, observedColumns, sharedColumns = [] } = definition;
   if (state !== 'there') return undefined;
   const stored = storedName(table, incarnation);
-  return { table, stored, createdAt, observedColumns: new Set(observedColumns) };
+  const [observed, shared] = [new Set(observedColumns), new Set(sharedColumns)];
+  return { table, stored, createdAt, observedColumns: observed, sharedColumns: shared };
 }
 
 /*

@@ -57,6 +57,8 @@ export interface Definition {
   readonly state: TableState;
   readonly incarnation: number;
   readonly observedColumns: readonly string[];
+  /** Absent: none, as in definitions from before there were shared locks. */
+  readonly sharedColumns?: readonly string[] | undefined;
   /**
    * Absent: unknown, because the definition was made before splits were remembered, or after the
    * tables.
@@ -171,8 +173,8 @@ export async function step(
 
 /** The same incarnation in another state. */
 export function as(state: TableState, from: StoredDefinition): Definition {
-  const { incarnation, observedColumns, splits, createdAt } = from;
-  return { state, incarnation, observedColumns, splits, createdAt };
+  const { incarnation, observedColumns, sharedColumns, splits, createdAt } = from;
+  return { state, incarnation, observedColumns, sharedColumns, splits, createdAt };
 }
 
 function decodeIfLegible({ cells: [cell] }: Row): StoredDefinition | undefined {
@@ -186,10 +188,12 @@ function decodeIfLegible({ cells: [cell] }: Row): StoredDefinition | undefined {
 
 function isLegible(definition: StoredDefinition): boolean {
   const { state, incarnation, observedColumns, splits = [], createdAt, creator = '' } = definition;
+  const { sharedColumns = [] } = definition;
   return (
     STATE.accepts(state) &&
     COUNT.accepts(incarnation) &&
     TEXTS.accepts(observedColumns) &&
+    TEXTS.accepts(sharedColumns) &&
     TEXTS.accepts(splits) &&
     WHOLE.accepts(createdAt) &&
     TEXT.accepts(creator)

@@ -115,17 +115,28 @@ export interface TableDefinition {
   /** Columns whose changes leave a notification for observers. Default none. */
   readonly observedColumns?: readonly string[] | undefined;
   /**
+   * Columns whose cells several transactions may lock at once: `lock(cell, { shared: true })`.
+   * Default none. Each commit that writes one of them looks for two more cells.
+   */
+  readonly sharedColumns?: readonly string[] | undefined;
+  /**
    * Rows at which tablets begin, for a storage with tablets, and for scanners to spread over.
    * Default none.
    */
   readonly splits?: readonly string[] | undefined;
 }
 
-const RULES: OptionRules<TableDefinition> = { observedColumns: TEXTS, splits: TEXTS };
+const RULES: OptionRules<TableDefinition> = {
+  observedColumns: TEXTS,
+  sharedColumns: TEXTS,
+  splits: TEXTS,
+};
 
 /** The wanted form of a table: columns and splits in order, each once. */
 interface Wanted {
   readonly observedColumns: readonly string[];
+  /** Absent: none; definitions without are as they were before there were shared locks. */
+  readonly sharedColumns?: readonly string[] | undefined;
   readonly splits: readonly string[];
 }
 
@@ -145,9 +156,14 @@ async function createTable(
 ): Promise<void> {
   checkName(table);
   checkOptions('createTable', definition, RULES);
-  const { observedColumns, splits } = definition;
+  const { observedColumns, sharedColumns = [], splits } = definition;
   observedColumns?.forEach(checkUserColumn);
-  const wanted = { observedColumns: inOrder(observedColumns), splits: inOrder(splits) };
+  sharedColumns.forEach(checkUserColumn);
+  const wanted = {
+    observedColumns: inOrder(observedColumns),
+    ...(sharedColumns.length > 0 && { sharedColumns: inOrder(sharedColumns) }),
+    splits: inOrder(splits),
+  };
   // Before a number is taken, because a number is never used again.
   validateSchema(table, { families: [], splits: wanted.splits });
   for (;;) {
@@ -233,10 +249,11 @@ function whyNotFirst(table: string, existing: readonly string[], later?: string)
 async function takeOver(
   administration: Administration,
   table: string,
-  { observedColumns }: Wanted,
+  { observedColumns, sharedColumns }: Wanted,
 ): Promise<boolean> {
   const createdAt = await administration.context.oracle.next();
-  const definition = { state: 'there', incarnation: 1, observedColumns, createdAt } as const;
+  const columns = { observedColumns, ...(sharedColumns && { sharedColumns }) };
+  const definition = { state: 'there', incarnation: 1, ...columns, createdAt } as const;
   return (await stepOf(administration, table, undefined, definition)) !== undefined;
 }
 
@@ -328,12 +345,15 @@ async function giveUp(
 }
 
 function checkSame(table: string, definition: Definition, wanted: Wanted): void {
-  for (const what of ['observedColumns', 'splits'] as const) {
-    const present = definition[what] && inOrder(definition[what]);
-    if (present === undefined || areEqual(present, wanted[what])) continue;
+  const { sharedColumns = [] } = definition;
+  for (const what of ['observedColumns', 'sharedColumns', 'splits'] as const) {
+    const stored = what === 'sharedColumns' ? sharedColumns : definition[what];
+    const present = stored && inOrder(stored);
+    const asked = wanted[what] ?? [];
+    if (present === undefined || areEqual(present, asked)) continue;
     throw new PercolatorError(
       'TABLE_MISMATCH',
-      `table ${table} exists with ${what} ${JSON.stringify(present)}, not ${JSON.stringify(wanted[what])}`,
+      `table ${table} exists with ${what} ${JSON.stringify(present)}, not ${JSON.stringify(asked)}`,
     );
   }
 }

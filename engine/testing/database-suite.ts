@@ -25,6 +25,7 @@ export function databaseSuite(name: string, open: () => Promise<Bigtable>): void
     claimTransfers(open);
     claimScans(open);
     claimObservers(open);
+    claimSharedLocks(open);
     claimCollecting(open);
     claimChanges(open);
     claimBackups(open);
@@ -132,6 +133,36 @@ function claimObservers(open: () => Promise<Bigtable>): void {
     }
     const runs = await snapshot.get({ table: 'pages', row: 'total', column: 'runs' });
     assert.equal(String(runs), '20');
+  });
+}
+
+function claimSharedLocks(open: () => Promise<Bigtable>): void {
+  test('lets transactions share a lock, and no writer overlap them', async () => {
+    await using store = await open();
+    await using percolator = await openPercolator({ store });
+    const definition = { sharedColumns: ['limit'] };
+    await percolator.createTable('orders', definition);
+    await percolator.createTable('orders', definition); // Harmless.
+    await assert.rejects(percolator.createTable('orders'), { code: 'TABLE_MISMATCH' });
+    const limit = { table: 'orders', row: 'bob', column: 'limit' };
+    const [writer, ...sharing] = await Promise.all(
+      Array.from({ length: 4 }, () => percolator.begin()),
+    );
+    writer?.set(limit, '0');
+    await Promise.all(
+      sharing.map(async (transaction, i) => {
+        await transaction.lock(limit, { shared: true });
+        transaction.set({ ...limit, column: `order ${i}` }, 'book');
+      }),
+    );
+    await Promise.all(sharing.map((transaction) => transaction.commit()));
+    await assert.rejects(async () => writer?.commit(), { code: 'WRITE_CONFLICT' });
+    await percolator.transact(async (transaction) => transaction.set(limit, '1'));
+    await percolator.settled();
+    await using snapshot = await percolator.snapshot();
+    const row = await snapshot.getRow({ table: 'orders', row: 'bob' });
+    assert.deepEqual([...row.keys()].toSorted(), ['limit', 'order 0', 'order 1', 'order 2']);
+    assert.deepEqual(await findings(store), []);
   });
 }
 

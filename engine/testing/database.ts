@@ -56,6 +56,8 @@ export interface DatabaseOptions {
   readonly tables?: readonly string[] | undefined;
   /** Column names that leave notifications, in any table. Default none. */
   readonly observed?: readonly string[] | undefined;
+  /** Column names, in any table, whose cells take shared locks. Default none. */
+  readonly shared?: readonly string[] | undefined;
   /** Row keys at which the tables are split. Default none. */
   readonly splits?: readonly string[] | undefined;
   /** Default 1. */
@@ -104,6 +106,7 @@ export class TestDatabase {
         await this.store.sampleRowKeys(table); // Refuses a table that does not exist.
         return this.#options.observed?.includes(column) === true;
       },
+      sharedColumns: new Set(this.#options.shared),
     };
     return new TestClient(store, leaseStore, createContext(services, given));
   }

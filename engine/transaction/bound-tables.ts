@@ -22,7 +22,7 @@
 import { assert, hasCode, PercolatorError } from '../base/index.ts';
 import type { Timestamp } from '../bigtable/index.ts';
 import type { CellAddress } from './columns.ts';
-import type { RowWrites } from './writes.ts';
+import type { RowWrites, Write } from './writes.ts';
 
 export interface Incarnation {
   /** The name that users gave the table. */
@@ -35,6 +35,8 @@ export interface Incarnation {
    */
   readonly createdAt: Timestamp;
   readonly observedColumns: ReadonlySet<string>;
+  /** The columns whose cells several transactions may lock at once. */
+  readonly sharedColumns: ReadonlySet<string>;
 }
 
 /**
@@ -69,14 +71,23 @@ export interface BoundCell extends CellAddress {
 
 export class BoundTables {
   readonly #catalog: TableCatalog | undefined;
+  /** Without a catalog: of every table. */
+  readonly #sharedColumns: ReadonlySet<string>;
   readonly #startTimestamp: Timestamp;
   readonly #bound = new Map<string, Incarnation>();
 
   constructor(
-    { catalog }: { readonly catalog: TableCatalog | undefined },
+    {
+      catalog,
+      sharedColumns,
+    }: {
+      readonly catalog: TableCatalog | undefined;
+      readonly sharedColumns: ReadonlySet<string>;
+    },
     startTimestamp: Timestamp,
   ) {
     this.#catalog = catalog;
+    this.#sharedColumns = sharedColumns;
     this.#startTimestamp = startTimestamp;
   }
 
@@ -102,11 +113,29 @@ export class BoundTables {
 
   /** The rows by the storage's names of their tables, which must be bound. */
   inStore(rows: readonly RowWrites[]): readonly RowWrites[] {
-    if (this.#catalog === undefined) return rows;
+    if (this.#catalog === undefined && this.#sharedColumns.size === 0) return rows;
     return rows.map(({ table, row, writes }) => {
       const stored = this.#storedName(table);
-      return { table: stored, row, writes: writes.map((write) => ({ ...write, table: stored })) };
+      const shared = this.#sharedOf(table);
+      const inStore = (write: Write): Write =>
+        shared.has(write.column)
+          ? { ...write, table: stored, takesShared: true }
+          : { ...write, table: stored };
+      return { table: stored, row, writes: writes.map(inStore) };
     });
+  }
+
+  /**
+   * Whether several transactions may lock the cell at once.
+   * @throws TABLE_NOT_FOUND, STALE_SNAPSHOT
+   */
+  async takesShared(cell: CellAddress): Promise<boolean> {
+    await this.bind([cell]);
+    return this.#sharedOf(cell.table).has(cell.column);
+  }
+
+  #sharedOf(table: string): ReadonlySet<string> {
+    return this.#catalog === undefined ? this.#sharedColumns : this.#boundTo(table).sharedColumns;
   }
 
   /** The cell's address, with the user's name of its table and the storage's. */

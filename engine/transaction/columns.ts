@@ -27,6 +27,10 @@
  * and %25, so that the first colon ends O). It is locked, committed and found in conflict like any
  * other cell. But it consists of its write record alone: the record stores the start timestamp of
  * the transaction, which is what Figure 5 stores in the cell. So it has no data.
+ *
+ * A shared lock of c is kept in the cell `ack_%read:c`, which is no observer's. Here alone, several
+ * transactions hold locks at once, each at its own start timestamp, and what they commit overlaps
+ * (P90, shared lock overlooked). It has no data either.
  */
 import { asciiOf, assert, byteLength, bytesOf, PercolatorError } from '../base/index.ts';
 import { check, isObject, type OptionRule } from '../base/options.ts';
@@ -51,7 +55,10 @@ export const PARKED_WEAK = 'parked-weak';
 export const TABLE_FAMILIES: readonly string[] = [CELLS];
 export const NOTIFY_FAMILIES: readonly string[] = [NOTIFY, WEAK, PARKED, PARKED_WEAK];
 
-const ACK_PREFIX = 'ack_';
+/** Columns of the engine: no user's name begins so. They have records, and no data. */
+const ENGINE_PREFIX = 'ack_';
+/** No observer's name has a % that is not followed by two digits. */
+const SHARED_PREFIX = 'ack_%read:';
 
 /** The address of a cell: what users read and write. */
 export interface CellAddress {
@@ -74,7 +81,7 @@ export function isNotifyTable(stored: string): boolean {
 
 /** The column that stores the last run of `observer` for `column`. */
 export function acknowledgmentColumn(observer: string, column: string): string {
-  return `${ACK_PREFIX}${observer.replaceAll(/[%:]/g, encodeURIComponent)}:${column}`;
+  return `${ENGINE_PREFIX}${observer.replaceAll(/[%:]/g, encodeURIComponent)}:${column}`;
 }
 
 /** The observer and the column that an acknowledgment column belongs to (P60, ambiguous names). */
@@ -84,13 +91,32 @@ export function acknowledgedBy(acknowledgment: string): {
 } {
   const colon = acknowledgment.indexOf(':');
   const observer = acknowledgment
-    .slice(ACK_PREFIX.length, colon)
+    .slice(ENGINE_PREFIX.length, colon)
     .replaceAll(/%3A|%25/g, decodeURIComponent);
   return { observer, column: acknowledgment.slice(colon + 1) };
 }
 
 export function isAcknowledgment(column: string): boolean {
-  return column.startsWith(ACK_PREFIX);
+  return isOfEngine(column) && !isSharedLock(column);
+}
+
+/** Whether the column is the engine's own: it has no data, and users neither read nor write it. */
+export function isOfEngine(column: string): boolean {
+  return column.startsWith(ENGINE_PREFIX);
+}
+
+/** The column in which the shared locks of `column` are. */
+export function sharedLockColumn(column: string): string {
+  return `${SHARED_PREFIX}${column}`;
+}
+
+export function isSharedLock(column: string): boolean {
+  return column.startsWith(SHARED_PREFIX);
+}
+
+/** The column that a shared lock protects. */
+export function protectedBy(sharedLock: string): string {
+  return sharedLock.slice(SHARED_PREFIX.length);
 }
 
 interface StoredColumn {
@@ -196,10 +222,10 @@ export function checkWrittenCell(cell: CellAddress): void {
 
 /** @throws INVALID_ARGUMENT for a column name that belongs to the engine */
 export function checkUserColumn(column: string): void {
-  if (isAcknowledgment(column)) {
+  if (isOfEngine(column)) {
     throw new PercolatorError(
       'INVALID_ARGUMENT',
-      `column ${column}: names that begin with ${ACK_PREFIX} are for acknowledgments`,
+      `column ${column}: names that begin with ${ENGINE_PREFIX} are for acknowledgments`,
     );
   }
 }
@@ -244,7 +270,7 @@ export interface WriteRecord {
   readonly startTimestamp: Timestamp;
   readonly operation: WriteOperation;
   /**
-   * Timestamp of the data; 0 without a value. Means nothing for an acknowledgment: it has no data.
+   * Timestamp of the data; 0 without a value. Means nothing in a column of the engine.
    */
   readonly dataTimestamp: Timestamp;
   /** When the value last changed: the commit timestamp, unless this is a touch. */
@@ -356,7 +382,7 @@ export function committedCell(
   const mutations: Mutation[] = [
     { kind: 'set', ...placeOf(WRITE, column), timestamp: commitTimestamp, value: record },
   ];
-  if (!isAcknowledgment(column)) {
+  if (!isOfEngine(column)) {
     mutations.push({ kind: 'set', ...placeOf(DATA, column), timestamp: startTimestamp, value });
   }
   return mutations;

@@ -106,6 +106,8 @@ export interface Context {
   isObserved(table: string, column: string): Promise<boolean>;
   /** Undefined: every table exists forever, under its own name. */
   readonly catalog: TableCatalog | undefined;
+  /** Without a catalog: the columns of every table whose cells several transactions may lock. */
+  readonly sharedColumns: ReadonlySet<string>;
   /** Of the database; undefined: not compared with anything. */
   readonly identity: Identity | undefined;
   /** Undefined: nothing is measured. */
@@ -129,6 +131,8 @@ export interface EngineServices {
   isObserved(table: string, column: string): Promise<boolean>;
   /** Default: every table exists forever, under its own name. */
   readonly catalog?: TableCatalog | undefined;
+  /** Without a catalog. Default: none. */
+  readonly sharedColumns?: ReadonlySet<string> | undefined;
   /** Default: none is compared. */
   readonly identity?: Identity | undefined;
   /** The storage by the users' names of tables. Default: `store`. */
@@ -165,6 +169,7 @@ export function createContext(services: EngineServices, given: OptionsGiven = {}
     storeByUserName: countCalls(storeByUserName, counters),
     oracle: guarded,
     catalog: services.catalog,
+    sharedColumns: services.sharedColumns ?? new Set(),
     identity: services.identity,
     telemetry: services.telemetry,
     isObserved: (table, column) => services.isObserved(table, column),

@@ -38,6 +38,8 @@ export {
   isAcknowledgment,
   isNotifyTable,
   isOf,
+  isOfEngine,
+  isSharedLock,
   isTimestamp,
   kindOf,
   LOCK,
@@ -47,7 +49,9 @@ export {
   PARKED,
   PARKED_WEAK,
   placeOf,
+  protectedBy,
   ROLLBACK,
+  sharedLockColumn,
   TABLE_FAMILIES,
   WEAK,
   WRITE,
@@ -84,5 +88,5 @@ export { getRow, type Reader, type RowColumns, type Snapshot } from './reader.ts
 export { ROWS_RULES, type ScanRange } from './scan-range.ts';
 export { refuseBelowHorizon, snapshotRead } from './snapshot-read.ts';
 export { begin, outcomeOf, snapshotAt, transact, type TransactOptions } from './transact.ts';
-export type { Transaction, TransactionOptions } from './transaction.ts';
+export type { LockOptions, Transaction, TransactionOptions } from './transaction.ts';
 export { checkCellsOfRow } from './writes.ts';

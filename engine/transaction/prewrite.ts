@@ -10,6 +10,14 @@
  *     then nothing, it is a conflict
  *     else data and lock at the start timestamp
  *
+ * Of a column that takes shared locks, a writer also looks for those of others, and for what they
+ * have committed since its start; a shared lock looks for writers, and passes over other shared
+ * locks (P90, shared lock overlooked; P91, writer overlooked):
+ *
+ *                        c:lock   c:write ≥ start   shared lock   its record ≥ start
+ *     write of c         any      conflict          any           conflict
+ *     shared lock of c   any      conflict          -             -
+ *
  * Where the storage limits a check (`manifest.checkBytesMax`), the cells of a large row are several
  * such mutations, each with cells of its own. They are locked like cells of different rows; and
  * since all locks are there before the commit point, the row still commits in one mutation.
@@ -35,10 +43,13 @@ import {
   DATA,
   describeCell,
   isOf,
+  isSharedLock,
   LOCK,
   placeOf,
+  protectedBy,
   recordOf,
   ROLLBACK,
+  sharedLockColumn,
   WRITE,
   type WriteRecord,
 } from './columns.ts';
@@ -78,7 +89,7 @@ function piecesOf({ table, row, writes }: RowWrites, bytesMax: number): readonly
   const pieces: Write[][] = [];
   let bytes = Infinity;
   for (const write of writes.toSorted(byQualifier)) {
-    const own = offending(write.column, 0).reduce(
+    const own = offending(write, 0).reduce(
       (sum, { qualifier = '' }) => sum + byteLength(qualifier),
       0,
     );
@@ -179,19 +190,27 @@ function prewriteMutation(
   return {
     table,
     row,
-    anyOf: writes.flatMap(({ column }) => offending(column, prewriting.startTimestamp)),
+    anyOf: writes.flatMap((write) => offending(write, prewriting.startTimestamp)),
     ifNotFound: writes.flatMap((write) => lockMutations(context, write, prewriting)),
     provisional: true, // The commit that makes it matter is applied later.
   };
 }
 
 /** The cells that must not exist: one of them is a conflict. */
-function offending(column: string, startTimestamp: Timestamp): CellFilter[] {
-  return [
-    { ...placeOf(WRITE, column), from: startTimestamp },
-    { ...placeOf(LOCK, column) },
+function offending({ column, takesShared }: Write, startTimestamp: Timestamp): CellFilter[] {
+  const written = isSharedLock(column) ? protectedBy(column) : column;
+  const filters: CellFilter[] = [
+    { ...placeOf(WRITE, written), from: startTimestamp },
+    { ...placeOf(LOCK, written) },
     { ...placeOf(ROLLBACK, column), from: startTimestamp, to: startTimestamp },
   ];
+  return takesShared === true ? [...filters, ...sharedBy(column, startTimestamp)] : filters;
+}
+
+/** What others have locked and committed in the column's shared locks; a writer meets all. */
+function sharedBy(column: string, startTimestamp: Timestamp): CellFilter[] {
+  const shared = sharedLockColumn(column);
+  return [{ ...placeOf(WRITE, shared), from: startTimestamp }, { ...placeOf(LOCK, shared) }];
 }
 
 function lockMutations(context: Context, write: Write, prewriting: Prewriting): Mutation[] {
@@ -252,7 +271,7 @@ async function classifyPrewrite(
   { table, row, writes }: RowWrites,
   startTimestamp: Timestamp,
 ): Promise<Conflict | { readonly kind: 'ours' }> {
-  const filters = writes.flatMap(({ column }) => evidence(column, startTimestamp));
+  const filters = writes.flatMap((write) => evidence(write, startTimestamp));
   const cells = (await context.store.readRow(table, row, filters))?.cells ?? [];
   const [cell] = cells;
   if (cell === undefined) {
@@ -310,10 +329,14 @@ export async function classifyCommit(
 }
 
 /** One sentence for the error. */
-export function describeConflict({ reason, cell, lock }: Conflict): string {
+export function describeConflict({ reason, cell: found, lock }: Conflict): string {
+  const isShared = isSharedLock(found.column);
+  const cell = isShared ? { ...found, column: protectedBy(found.column) } : found;
   switch (reason) {
-    case 'newer write':
-      return `${describeCell(cell)} was written by a transaction that committed first`;
+    case 'newer write': {
+      const how = isShared ? 'locked with others' : 'written';
+      return `${describeCell(cell)} was ${how} by a transaction that committed first`;
+    }
     case 'locked':
       return `${describeCell(cell)} is locked by the transaction of ${lock?.startTimestamp} (owner ${lock?.owner})`;
     case 'rolled back':
@@ -326,14 +349,16 @@ export function describeConflict({ reason, cell, lock }: Conflict): string {
 }
 
 /** Our own lock comes first: it decides. */
-function evidence(column: string, startTimestamp: Timestamp): CellFilter[] {
+function evidence({ column, takesShared }: Write, startTimestamp: Timestamp): CellFilter[] {
   const own = { from: startTimestamp, to: startTimestamp };
-  return [
+  const written = isSharedLock(column) ? protectedBy(column) : column;
+  const filters: CellFilter[] = [
     { ...placeOf(LOCK, column), ...own },
     { ...placeOf(ROLLBACK, column), ...own },
-    { ...placeOf(WRITE, column), from: startTimestamp, versions: 1 },
-    { ...placeOf(LOCK, column), versions: 1 },
+    { ...placeOf(WRITE, written), from: startTimestamp, versions: 1 },
+    { ...placeOf(LOCK, written), versions: 1 },
   ];
+  return takesShared === true ? [...filters, ...sharedBy(column, startTimestamp)] : filters;
 }
 
 function reasonOf(cell: Cell): Conflict['reason'] {

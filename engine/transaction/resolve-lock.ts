@@ -57,8 +57,9 @@ import {
   type CellAddress,
   DATA,
   encodeWriteRecord,
-  isAcknowledgment,
   isOf,
+  isOfEngine,
+  isSharedLock,
   LOCK,
   type WriteOperation,
   placeOf,
@@ -364,7 +365,11 @@ function rollForwardIfLocked(
   return { table, row, anyOf: [own], ifFound, provisional: true, essential: true };
 }
 
-/** Puts the write record at the commit timestamp, pointing to the data; erases the lock. */
+/**
+ * Puts the write record at the commit timestamp, pointing to the data; erases the lock. Over a
+ * record of another transaction no copy of a prewrite locks again (P14, prewrite after commit), but
+ * shared locks pass over one another's: a rollback record keeps old copies away there.
+ */
 export function commitMutations(
   write: {
     readonly column: string;
@@ -379,6 +384,7 @@ export function commitMutations(
   return [
     { kind: 'set', ...placeOf(WRITE, column), timestamp: commitTimestamp, value },
     { kind: 'erase', ...placeOf(LOCK, column), from: startTimestamp, to: startTimestamp },
+    ...(isSharedLock(column) ? [rollbackRecord(column, startTimestamp)] : []),
   ];
 }
 
@@ -540,6 +546,6 @@ function rollBackMutations(column: string, startTimestamp: Timestamp): Mutation[
     rollbackRecord(column, startTimestamp),
     { ...own, ...placeOf(LOCK, column) },
   ];
-  if (!isAcknowledgment(column)) mutations.push({ ...own, ...placeOf(DATA, column) });
+  if (!isOfEngine(column)) mutations.push({ ...own, ...placeOf(DATA, column) });
   return mutations;
 }

@@ -19,7 +19,7 @@ import {
   TEXTS,
 } from '../base/options.ts';
 import type { CellFilter, Row, Timestamp } from '../bigtable/index.ts';
-import { checkUserColumn, columnOf, DATA, everywhere, isAcknowledgment } from './columns.ts';
+import { checkUserColumn, columnOf, DATA, everywhere, isOfEngine } from './columns.ts';
 import { filtersFor, recordFilters } from './snapshot-read.ts';
 
 export interface ScanRange {
@@ -150,7 +150,7 @@ export function filtersOfRange(
 
 /** Whether the column is one of those, or, without a list, any column of users. */
 export function isOfColumns({ columns }: Pick<CheckedRange, 'columns'>, column: string): boolean {
-  return columns === undefined ? !isAcknowledgment(column) : columns.includes(column);
+  return columns === undefined ? !isOfEngine(column) : columns.includes(column);
 }
 
 /**

@@ -153,7 +153,7 @@ function valuesHere(range: CheckedRange, row: Row): ReadonlyMap<string, Uint8Arr
   return isWithout ? undefined : byColumn(columns, versions);
 }
 
-/** Without the locks of observers' acknowledgments, which are in a read of all columns. */
+/** Without locks in columns of the engine, which are in a read of all columns. */
 function wantedLocks(range: CheckedRange, row: Row): readonly Cell[] {
   const locks = pendingLocks(row);
   if (range.columns !== undefined) return locks;

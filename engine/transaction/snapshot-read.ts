@@ -30,8 +30,8 @@ import {
   decodeWriteRecord,
   describeCell,
   everywhere,
-  isAcknowledgment,
   isOf,
+  isOfEngine,
   LOCK,
   placeOf,
   WRITE,
@@ -44,7 +44,7 @@ import { resolveLock } from './resolve-lock.ts';
 /** A committed version of a cell, as a snapshot sees it. */
 export interface Version {
   readonly record: WriteRecord;
-  /** Undefined if the version is a delete, or if the column has no data (acknowledgments). */
+  /** Undefined if the version is a delete, or if the column is the engine's and has no data. */
   readonly value: Uint8Array | undefined;
 }
 
@@ -175,7 +175,7 @@ export function recordFilters(
 export function filtersFor(column: string, startTimestamp: Timestamp): CellFilter[] {
   const to = startTimestamp;
   const filters: CellFilter[] = recordFilters(column, to);
-  if (!isAcknowledgment(column)) filters.push({ ...placeOf(DATA, column), to, versions: 2 });
+  if (!isOfEngine(column)) filters.push({ ...placeOf(DATA, column), to, versions: 2 });
   return filters;
 }
 
@@ -315,10 +315,10 @@ export function isValueElsewhere(
   column: string | undefined,
 ): boolean {
   if (version === undefined || version.value !== undefined || column === undefined) return false;
-  return hasValue(version.record) && !isAcknowledgment(column);
+  return hasValue(version.record) && !isOfEngine(column);
 }
 
-/** Not for acknowledgments, which have no data. */
+/** Not for columns of the engine, which have no data. */
 export function hasValue({ dataTimestamp }: WriteRecord): boolean {
   return dataTimestamp !== 0;
 }

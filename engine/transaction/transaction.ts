@@ -8,7 +8,8 @@
  *
  * Two transactions that write one cell and overlap in time never both commit. That is snapshot
  * isolation. Its one hole is write skew: two transactions that read the same cells and write
- * different ones. `lock(cell)` closes it where it matters.
+ * different ones. `lock(cell)` closes it where it matters; with `shared`, for several transactions
+ * at once.
  *
  * Its snapshot is *held*: while it lasts, a hold on the lease of this process keeps garbage
  * collectors from what it still sees (leases/leases.ts).
@@ -16,7 +17,7 @@
  * Most users want `transact`, which also retries; its function receives an object of this class.
  */
 import { copyOf, PercolatorError } from '../base/index.ts';
-import { check, LIST } from '../base/options.ts';
+import { check, checkOptions, FLAG, LIST, type OptionRules } from '../base/options.ts';
 import { ownValue, type Timestamp } from '../bigtable/index.ts';
 import type { TransactionTrace } from '../telemetry/index.ts';
 import type { Cause } from './notifications.ts';
@@ -51,6 +52,17 @@ interface OpenTransactionOptions extends TransactionOptions {
   /** What is measured of it; undefined if nothing is. */
   readonly trace?: TransactionTrace | undefined;
 }
+
+export interface LockOptions {
+  /**
+   * Whether other transactions may lock the cell at the same time, with this option: then it
+   * conflicts with those alone that write the cell, or lock it without. The table lists the column
+   * under `sharedColumns`. Default false.
+   */
+  readonly shared?: boolean | undefined;
+}
+
+const LOCK_RULES: OptionRules<LockOptions> = { shared: FLAG };
 
 type TransactionState = 'open' | 'committing' | 'committed' | 'failed' | 'closed';
 
@@ -136,13 +148,17 @@ export class Transaction implements Snapshot {
   /**
    * Makes every overlapping transaction that writes the cell conflict with this one, although the
    * value stays as it is. Lock the cells that a decision was based on, and write skew cannot occur.
+   * A transaction that writes nothing is as if it had run at its start timestamp; its shared locks
+   * have nothing to protect, and are not set.
+   * @throws INVALID_ARGUMENT for a shared lock if the table does not list the column
    */
-  async lock(cell: CellAddress): Promise<void> {
-    this.#assertOpen();
-    checkWrittenCell(cell);
+  async lock(cell: CellAddress, options: LockOptions = {}): Promise<void> {
+    this.#assertWritable(cell);
+    checkOptions('lock', options, LOCK_RULES);
     if (this.#writes.find(cell) !== undefined) return; // A write conflicts already.
     const { table, row, column } = cell;
     const named = { table, row, column }; // A copy: the caller may use its object again.
+    if (options.shared === true) return this.#lockShared(named);
     const record = (await this.#reads.version(named))?.record;
     const touched = {
       dataTimestamp: record?.dataTimestamp ?? 0,
@@ -151,6 +167,15 @@ export class Transaction implements Snapshot {
     // A write buffered while we read stays: it conflicts already, and a touch would lose its value.
     if (this.#writes.find(named) !== undefined) return;
     this.#buffer(named, { operation: 'touch', touched });
+  }
+
+  async #lockShared(cell: CellAddress): Promise<void> {
+    if (!(await this.#held.tables.takesShared(cell))) {
+      const message = `${describeCell(cell)} takes no shared locks: create table ${cell.table} with column ${cell.column} among its sharedColumns`;
+      throw new PercolatorError('INVALID_ARGUMENT', message);
+    }
+    this.#assertOpen(); // It may have ended meanwhile.
+    this.#writes.putSharedLock(cell);
   }
 
   /**

@@ -6,7 +6,14 @@
  * are grouped by row, because all writes of one row go into one row mutation.
  */
 import { PercolatorError } from '../base/index.ts';
-import { type CellAddress, cellName, type WriteOperation, type Touched } from './columns.ts';
+import {
+  type CellAddress,
+  cellName,
+  isSharedLock,
+  sharedLockColumn,
+  type Touched,
+  type WriteOperation,
+} from './columns.ts';
 
 export interface Write extends CellAddress {
   readonly operation: WriteOperation;
@@ -14,6 +21,8 @@ export interface Write extends CellAddress {
   readonly value?: Uint8Array | undefined;
   /** For a touch: the version that stays current. */
   readonly touched?: Touched | undefined;
+  /** Whether shared locks may be in the cell. Known once the table is bound; default: no. */
+  readonly takesShared?: boolean | undefined;
 }
 
 /** All writes to one row, in the order in which they were first mentioned. */
@@ -46,9 +55,11 @@ export class WriteBuffer {
   readonly #writes = new Map<string, Write>();
   /** How many cells of each row; made once so many are written that a row may have too many. */
   #cells: RowMap<{ count: number }> | undefined;
+  #sharedLocks = 0;
 
+  /** How many cells are written, or locked against others' locks. */
   get size(): number {
-    return this.#writes.size;
+    return this.#writes.size - this.#sharedLocks;
   }
 
   find(cell: CellAddress): Write | undefined {
@@ -56,10 +67,26 @@ export class WriteBuffer {
   }
 
   /**
-   * A later write to a cell replaces the earlier one and takes its place in the order.
+   * A later write to a cell replaces the earlier one and takes its place in the order; it also
+   * replaces a shared lock, because it conflicts with all that the lock conflicts with.
    * @throws INVALID_ARGUMENT if the row would have too many cells
    */
   put(write: Write): void {
+    this.#put(write);
+    if (this.#sharedLocks === 0) return;
+    const shared = cellName(sharedLockOf(write));
+    if (this.#writes.delete(shared)) this.#sharedLocks--;
+  }
+
+  /** Unless the cell is written or locked already. @throws INVALID_ARGUMENT as `put` does */
+  putSharedLock(cell: CellAddress): void {
+    const lock = sharedLockOf(cell);
+    if (this.find(cell) !== undefined || this.find(lock) !== undefined) return;
+    this.#put({ ...lock, operation: 'put' });
+    this.#sharedLocks++;
+  }
+
+  #put(write: Write): void {
     const name = cellName(write);
     if (this.#writes.size >= CELLS_PER_ROW_MAX && !this.#writes.has(name)) this.#count(write);
     this.#writes.set(name, write);
@@ -84,11 +111,14 @@ export class WriteBuffer {
     return [...this.#writes.values()].filter((write) => write.table === table);
   }
 
-  /** Grouped by row; the first write's row, which holds the primary, comes first. */
+  /**
+   * Grouped by row; the first write's row, which holds the primary, comes first. No shared lock is
+   * a primary: a primary's column holds one lock.
+   */
   byRow(): readonly RowWrites[] {
     const rows: { table: string; row: string; writes: Write[] }[] = [];
     const byAddress = new RowMap<Write[]>();
-    for (const write of this.#writes.values()) {
+    for (const write of this.#inOrder()) {
       const { table, row } = write;
       const writes = byAddress.getOrMake(write, () => []);
       if (writes.length === 0) rows.push({ table, row, writes });
@@ -96,6 +126,17 @@ export class WriteBuffer {
     }
     return rows;
   }
+
+  #inOrder(): Iterable<Write> {
+    if (this.#sharedLocks === 0) return this.#writes.values();
+    const isShared = ({ column }: Write): boolean => isSharedLock(column);
+    const all = [...this.#writes.values()];
+    return [...all.filter((write) => !isShared(write)), ...all.filter(isShared)];
+  }
+}
+
+function sharedLockOf({ table, row, column }: CellAddress): CellAddress {
+  return { table, row, column: sharedLockColumn(column) };
 }
 
 /**

@@ -232,8 +232,8 @@ export async function setUp(
   recorder: Recorder,
 ): Promise<number> {
   for (const workload of workloads) {
-    for (const [table, { observedColumns }] of Object.entries(workload.tables)) {
-      await percolator.createTable(table, { observedColumns });
+    for (const [table, { observedColumns, sharedColumns }] of Object.entries(workload.tables)) {
+      await percolator.createTable(table, { observedColumns, sharedColumns });
     }
     await writeInitialData(percolator, workload, recorder);
   }

@@ -267,8 +267,8 @@ async function open(workload: Workload): Promise<InvariantRun> {
     },
   };
   const client = recordingClient(percolator, workload.name, recorder);
-  for (const [table, { observedColumns }] of Object.entries(workload.tables)) {
-    await percolator.createTable(table, { observedColumns });
+  for (const [table, { observedColumns, sharedColumns }] of Object.entries(workload.tables)) {
+    await percolator.createTable(table, { observedColumns, sharedColumns });
   }
   await client.attempt((work) => workload.setup(work));
   let worker: Worker | undefined;

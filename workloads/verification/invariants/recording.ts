@@ -18,6 +18,7 @@ import {
   type CommittedRun,
   type ErrorCode,
   isRetryable,
+  type LockOptions,
   type Observer,
   type Percolator,
   PercolatorError,
@@ -196,7 +197,7 @@ function committed(
 
 type Content = Pick<
   HistoricTransaction,
-  'startTimestamp' | 'reads' | 'scans' | 'writes' | 'locks' | 'weak'
+  'startTimestamp' | 'reads' | 'scans' | 'writes' | 'locks' | 'shared' | 'weak'
 >;
 
 /** Passes every read on to the snapshot, and remembers what it saw. */
@@ -274,6 +275,7 @@ class RecordedWork extends RecordedReader implements Work {
   readonly #transaction: Transaction;
   readonly #writes = new Map<string, WrittenCell>();
   readonly #locks = new Set<string>();
+  readonly #shared = new Set<string>();
   readonly #weak = new Set<string>();
 
   constructor(transaction: Transaction, sink: Pick<Sink, 'violation'>) {
@@ -291,9 +293,9 @@ class RecordedWork extends RecordedReader implements Work {
     this.#writes.set(historicCell(cell), { cell, value: undefined });
   }
 
-  async lock(cell: CellAddress): Promise<void> {
-    await this.#transaction.lock(cell);
-    this.#locks.add(historicCell(cell));
+  async lock(cell: CellAddress, options: LockOptions = {}): Promise<void> {
+    await this.#transaction.lock(cell, options);
+    (options.shared === true ? this.#shared : this.#locks).add(historicCell(cell));
   }
 
   notifyWeakly(cell: CellAddress): void {
@@ -306,6 +308,7 @@ class RecordedWork extends RecordedReader implements Work {
       ...super.soFar(),
       writes: [...this.#writes].map(([cell, { value }]) => ({ cell, value })),
       locks: [...this.#locks].filter((cell) => !this.#writes.has(cell)),
+      shared: [...this.#shared].filter((cell) => !this.#writes.has(cell) && !this.#locks.has(cell)),
       weak: [...this.#weak],
     };
   }

@@ -73,7 +73,7 @@ function bankAccount(number: number): CellAddress {
  * Overdraft: write skew, prevented by `lock`. One of the two accounts of a person may be overdrawn,
  * but their sum must not be negative. A withdrawal reads both and writes one: two concurrent
  * withdrawals, one from each account, would each see enough money. Locking the account that is only
- * read makes them conflict.
+ * read makes them conflict, whether others may share the lock or not.
  */
 
 const PEOPLE = 4;
@@ -83,7 +83,7 @@ const DEPOSIT = 6;
 export const overdraft: Workload = {
   name: 'overdraft',
   invariant: 'the two accounts of a person never have a negative sum',
-  tables: { overdraft: { columns: ['balance'] } },
+  tables: { overdraft: { columns: ['balance'], sharedColumns: ['balance'] } },
   observers: [],
 
   async setup(work) {
@@ -95,6 +95,7 @@ export const overdraft: Workload = {
     const [from, other] = random.fraction() < 0.5 ? SIDES : SIDES.toReversed();
     if (from === undefined || other === undefined) return;
     const [written, read] = [accountOf(person, from), accountOf(person, other)];
+    const shared = random.fraction() < 0.5;
     await client.attempt(async (work) => {
       const [mine, others] = (await work.getMany([written, read])).map(numberOf);
       const balance = mine ?? 0;
@@ -102,7 +103,7 @@ export const overdraft: Workload = {
       if (together === 0) return work.set(written, signed(balance + DEPOSIT, work));
       // Without the lock, two withdrawals that overlap, one from either side, could take too much.
       work.set(written, signed(balance - random.integer(1, together), work));
-      return work.lock(read);
+      return work.lock(read, { shared });
     });
   },
 

@@ -16,7 +16,7 @@
  */
 import { compareTexts } from '../../../engine/base/index.ts';
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
-import { isAcknowledgment } from '../../../engine/transaction/index.ts';
+import { isOfEngine } from '../../../engine/transaction/index.ts';
 import {
   addressOf,
   type HistoricCell,
@@ -80,7 +80,7 @@ export function judgeChanges(
 }
 
 function isChange({ cell, operation }: HistoricRecord): boolean {
-  return operation !== 'touch' && !isAcknowledgment(addressOf(cell).column);
+  return operation !== 'touch' && !isOfEngine(addressOf(cell).column);
 }
 
 /** Each once: what a collector was about to erase may be there twice. */

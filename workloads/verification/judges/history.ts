@@ -90,6 +90,11 @@ export interface HistoricTransaction {
   readonly writes: readonly HistoricValue[];
   /** Cells locked with `lock(cell)` and not written. */
   readonly locks: readonly HistoricCell[];
+  /**
+   * Cells whose lock it shared, and that it did not write or lock; absent: none. Of a transaction
+   * that writes and locks nothing else, nothing is there.
+   */
+  readonly shared?: readonly HistoricCell[] | undefined;
   /** Cells that it notified weakly. */
   readonly weak?: readonly HistoricCell[] | undefined;
   /**

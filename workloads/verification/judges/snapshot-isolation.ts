@@ -8,7 +8,8 @@
  *   3. A transaction reported as committed is committed, at the timestamp reported; one reported as
  *      failed is not.
  *   4. Per cell, the intervals [S, C] of the transactions that wrote or locked it are disjoint: of
- *      two that overlap, one must fail.
+ *      two that overlap, one must fail. Those that share a lock of it are disjoint from these, and
+ *      may overlap one another (P90, P91).
  *   5. Every read at S returned the newest version with a commit timestamp at or below S. This
  *      includes reads of transactions that failed, because they too had a snapshot. Cells that a
  *      scan did not return were read as absent (versions.ts).
@@ -24,6 +25,7 @@
  * writes. Each scan looks at all cells of its table in addition.
  */
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
+import { protectedBy } from '../../../engine/transaction/index.ts';
 import {
   JudgeFindings,
   type HistoricCell,
@@ -37,7 +39,11 @@ import {
 import {
   acknowledgmentOf,
   type CellVersions,
+  interval,
+  isSharedLockCell,
   newestAt,
+  sharedLockCell,
+  withColumn,
   Scans,
   type CellVersion,
   versionsByCell,
@@ -73,6 +79,7 @@ export function judgeSnapshotIsolation(
     }
   }
   for (const [cell, { all }] of cells) judgeVersions(cell, all, { fates, findings });
+  judgeSharedLocks(cells, findings);
   const scans = new Scans(cells);
   for (const transaction of history.transactions) {
     const { startTimestamp, reads } = transaction;
@@ -116,7 +123,7 @@ function judgeCommitted(
   cells: VersionsByCell,
   findings: JudgeFindings,
 ): void {
-  const { startTimestamp, writes, locks } = transaction;
+  const { startTimestamp, writes, locks, shared = [] } = transaction;
   const claim = (cell: HistoricCell, operation: RecordOperation, value?: string): void => {
     const version = cells.get(cell)?.find(startTimestamp, commitTimestamp);
     if (version === undefined) {
@@ -137,6 +144,7 @@ function judgeCommitted(
     claim(cell, value === undefined ? 'delete' : 'put', value);
   }
   for (const cell of locks) claim(cell, 'touch');
+  for (const cell of shared) claim(sharedLockCell(cell), 'put');
 }
 
 function judgeRollback(
@@ -161,6 +169,7 @@ function judgeVersions(
     readonly findings: JudgeFindings<TimestampProof>;
   },
 ): void {
+  const isShared = isSharedLockCell(cell);
   let before: CellVersion | undefined;
   for (const version of versions) {
     const { startTimestamp, commitTimestamp } = version.record;
@@ -169,7 +178,8 @@ function judgeVersions(
       const message = `${cell} was written by ${interval(version)}`;
       findings.add('commit before its start', message, { transactions, cell });
     }
-    if (before !== undefined && startTimestamp <= before.record.commitTimestamp) {
+    const overlaps = before !== undefined && startTimestamp <= before.record.commitTimestamp;
+    if (before !== undefined && overlaps && !isShared) {
       const writers = `${interval(before)} and by ${interval(version)}`;
       const transactions = [before.record.startTimestamp, startTimestamp];
       const message = `${cell} was written or locked by ${writers}`;
@@ -182,6 +192,37 @@ function judgeVersions(
     }
     before = version;
   }
+}
+
+/** No transaction that shared a lock overlaps one that wrote the cell, or locked it alone. */
+function judgeSharedLocks(cells: VersionsByCell, findings: JudgeFindings<TimestampProof>): void {
+  for (const [shared, { all }] of cells) {
+    if (!isSharedLockCell(shared)) continue;
+    const cell = withColumn(shared, protectedBy);
+    const writers = cells.get(cell)?.all ?? [];
+    for (const lock of all) {
+      const writer = overlapping(writers, lock);
+      if (writer === undefined) continue;
+      const transactions = [lock.record.startTimestamp, writer.record.startTimestamp];
+      const message = `${cell} was written or locked by ${interval(writer)}, while ${interval(lock)} shared its lock`;
+      findings.add('overlapping writers', message, { transactions, cell });
+    }
+  }
+}
+
+/** @param writers in the order of their commit timestamps, and disjoint, or that was reported */
+function overlapping(
+  writers: readonly CellVersion[],
+  { record: { startTimestamp, commitTimestamp } }: CellVersion,
+): CellVersion | undefined {
+  const before = newestAt(writers, commitTimestamp);
+  return [writers[before], writers[before + 1]].find(
+    (writer) =>
+      writer !== undefined &&
+      writer.record.startTimestamp !== startTimestamp &&
+      writer.record.startTimestamp <= commitTimestamp &&
+      writer.record.commitTimestamp >= startTimestamp,
+  );
 }
 
 function judgeRead(
@@ -212,10 +253,6 @@ function kindOfRead(
   const position = versions?.positionOf(value);
   if (position === undefined) return 'read of an uncommitted value';
   return position > index ? 'read of the future' : 'stale read';
-}
-
-function interval({ record }: CellVersion): string {
-  return `[${record.startTimestamp}, ${record.commitTimestamp}]`;
 }
 
 function quoted(value: string | undefined): string {
@@ -251,6 +288,7 @@ function fatesOf(history: History, findings: JudgeFindings): Map<Timestamp, Fate
   }
   addRecords(fates, history, findings);
   for (const rollback of history.rollbacks) {
+    if (isSharedLockCell(rollback.cell)) continue; // A commit leaves one there, too (P14).
     const fate = fates.get(rollback.startTimestamp);
     if (fate !== undefined) fate.rollback = rollback;
   }

@@ -4,7 +4,11 @@
  */
 import { compareTexts } from '../../../engine/base/index.ts';
 import type { Timestamp } from '../../../engine/bigtable/index.ts';
-import { acknowledgmentColumn } from '../../../engine/transaction/index.ts';
+import {
+  acknowledgmentColumn,
+  isSharedLock,
+  sharedLockColumn,
+} from '../../../engine/transaction/index.ts';
 import {
   addressOf,
   type HistoricCell,
@@ -80,6 +84,10 @@ export function versionsByCell(
   return cells as Map<HistoricCell, CellVersions>;
 }
 
+export function interval({ record }: CellVersion): string {
+  return `[${record.startTimestamp}, ${record.commitTimestamp}]`;
+}
+
 /** The index of the newest version committed at or before `timestamp`; -1 if there is none. */
 export function newestAt(versions: readonly CellVersion[], timestamp: Timestamp): number {
   let low = 0;
@@ -105,8 +113,22 @@ export function acknowledgmentOf({
 
 /** The cell in which the engine keeps what `observer` has seen of `cell`. */
 export function acknowledgmentCell(observer: string, cell: HistoricCell): HistoricCell {
+  return withColumn(cell, (column) => acknowledgmentColumn(observer, column));
+}
+
+/** The cell in which the engine keeps what has shared a lock of `cell`. */
+export function sharedLockCell(cell: HistoricCell): HistoricCell {
+  return withColumn(cell, sharedLockColumn);
+}
+
+export function isSharedLockCell(cell: HistoricCell): boolean {
+  return isSharedLock(cell.slice(cell.indexOf(':') + 1));
+}
+
+/** The table and the row are written without colons. */
+export function withColumn(cell: HistoricCell, other: (column: string) => string): HistoricCell {
   const colon = cell.indexOf(':');
-  return `${cell.slice(0, colon)}:${acknowledgmentColumn(observer, cell.slice(colon + 1))}`;
+  return `${cell.slice(0, colon)}:${other(cell.slice(colon + 1))}`;
 }
 
 function byCommitTimestamp(a: HistoricRecord, b: HistoricRecord): number {

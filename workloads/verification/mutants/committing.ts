@@ -320,7 +320,7 @@ export const COMMITTING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/prewrite.ts',
-        '    { ...placeOf(WRITE, column), from: startTimestamp },\n',
+        '    { ...placeOf(WRITE, written), from: startTimestamp },\n',
         '',
       ),
     ],

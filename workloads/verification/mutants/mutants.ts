@@ -7,6 +7,7 @@ import { COLLECTING } from './collecting.ts';
 import { COMMITTING, PREWRITING } from './committing.ts';
 import { EMBEDDED } from './embedded.ts';
 import { FOLLOWING } from './following.ts';
+import { SHARING } from './sharing.ts';
 import { HBASE } from './hbase.ts';
 import { DROPPING, IDENTITY } from './identity.ts';
 import type { Mutant } from './mutant.ts';
@@ -21,6 +22,7 @@ export const MUTANTS: readonly Mutant[] = [
   ...READING,
   ...COLLECTING,
   ...FOLLOWING,
+  ...SHARING,
   ...TIMESTAMPS,
   ...IDENTITY,
   ...DROPPING,

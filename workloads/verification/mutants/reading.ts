@@ -28,8 +28,8 @@ export const READING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/prewrite.ts',
-        '    { ...placeOf(LOCK, column) },\n',
-        '    { ...placeOf(LOCK, column), to: startTimestamp },\n',
+        '    { ...placeOf(LOCK, written) },\n',
+        '    { ...placeOf(LOCK, written), to: startTimestamp },\n',
       ),
     ],
   },
@@ -233,8 +233,8 @@ export const READING: readonly Mutant[] = [
     changes: [
       change(
         'transaction/resolve-lock.ts',
-        '  if (!isAcknowledgment(column)) mutations.push({ ...own, ...placeOf(DATA, column) });\n',
-        '  void [isAcknowledgment, DATA];\n',
+        '  if (!isOfEngine(column)) mutations.push({ ...own, ...placeOf(DATA, column) });\n',
+        '  void [isOfEngine, DATA];\n',
       ),
     ],
   },

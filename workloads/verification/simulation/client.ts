@@ -28,6 +28,7 @@ import { hbaseOf } from './hbase/database-run.ts';
 import type { Mischief } from './knobs.ts';
 import { clockOf, type Machine, untilOpen } from './machine.ts';
 import { FAILURE_BACKOFF_MS, ObserverRuns, PlannedFailure } from './observers.ts';
+import { SHARED_COLUMNS } from './loads.ts';
 import {
   OBSERVED,
   type ProcessPlan,
@@ -210,11 +211,11 @@ export class SimulatedClient implements Machine {
     const { world } = this.#run;
     for (const name of TABLES) {
       const observedColumns = OBSERVED[name].map((column) => world.names.column(column));
+      const sharedColumns = SHARED_COLUMNS[name]?.map((column) => world.names.column(column));
       const table = world.names.table(name);
+      const definition = { observedColumns, sharedColumns, splits: SPLITS };
       try {
-        await untilOpen(this.clock, () =>
-          percolator.createTable(table, { observedColumns, splits: SPLITS }),
-        );
+        await untilOpen(this.clock, () => percolator.createTable(table, definition));
       } catch (error) {
         // The table exists with other columns, because it was created again.
         if (name !== SCRATCH || !hasCode(error, 'TABLE_MISMATCH')) throw error;

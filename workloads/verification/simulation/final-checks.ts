@@ -219,8 +219,11 @@ const WRITTEN: readonly (readonly string[])[] = [
   ['t/b:c', 'u/e:c'],
   ['t/c:c', 't/a:d'],
 ];
-/** Far more than an honest scan needs, one after another: reads, looks at primaries, rollbacks. */
-const ROUND_TRIPS = 40;
+/**
+ * Far more than an honest scan needs, one after another: reads, looks at primaries, rollbacks; and
+ * after each read the horizon, where a short lease has ended.
+ */
+const ROUND_TRIPS = 60;
 /** In times to live: one for all locks, the part of one before a scan looks ahead, slow clocks. */
 const TIMES_TO_LIVE = 1.2;
 /** For how many deadlines of a message a caller goes on trying: far fewer than it may try times. */

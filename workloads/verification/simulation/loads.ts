@@ -34,6 +34,58 @@ export function withLoad(plan: SimulationPlan, random: Random): SimulationPlan {
   return { ...plan, processes, knobs: { ...plan.knobs, ...knobs } };
 }
 
+/** Cells whose lock transactions may share: those of SHARED_COLUMNS. */
+const SHARED = ['t/a:c', 't/b:c', 't/c:c'];
+
+/** By table of the plan, the columns whose cells several transactions may lock. */
+export const SHARED_COLUMNS: Readonly<Record<string, readonly string[]>> = { t: ['c'] };
+
+/**
+ * Some of the locks are shared. Not drawn with the rest: that would change what other seeds have
+ * been found to show.
+ */
+export function withSharedLocks(plan: SimulationPlan, random: Random): SimulationPlan {
+  const shared = (operation: PlannedOperation): PlannedOperation =>
+    operation.do === 'lock' && SHARED.includes(operation.cell) && random.fraction() < 0.5
+      ? { ...operation, do: 'share' }
+      : operation;
+  const processes = plan.processes.map((process) =>
+    Object.assign({}, process, {
+      transactions: process.transactions.map((one) =>
+        Object.assign({}, one, { operations: one.operations.map(shared) }),
+      ),
+    }),
+  );
+  return { ...plan, processes };
+}
+
+/**
+ * Processes share the locks of few cells, think, and write them and others. Some write one row
+ * alone, whose lock goes with its commit.
+ */
+export function sharedLocks(random: Random): readonly ProcessPlan[] {
+  return Array.from({ length: 3 }, (): ProcessPlan => {
+    const transactions = Array.from({ length: 200 }, (): TransactionPlan => {
+      const written = Array.from({ length: random.integer(1, 2) }, () =>
+        random.pick([...SHARED, 'u/a:c', 'u/e:c']),
+      );
+      const locked = Array.from({ length: random.integer(0, 2) }, () => random.pick(SHARED));
+      const operations: readonly PlannedOperation[] = [
+        ...locked.map((cell) => ({ do: 'share', cell }) as const),
+        { do: 'think', ms: random.integer(0, 20) },
+        ...written.map((cell) => ({ do: 'set', cell }) as const),
+      ];
+      return { kind: random.pick(['begin', 'transact'] as const), operations };
+    });
+    return { transactions, concurrency: random.integer(1, 4), worker: false };
+  });
+}
+
+/** The same, and a process that collects. */
+export function sharedLocksCollected(random: Random): readonly ProcessPlan[] {
+  return [...sharedLocks(random), COLLECTOR];
+}
+
 /** The plan with processes that follow the changes of the tables. */
 export function withFollowers(plan: SimulationPlan): SimulationPlan {
   const one = { transactions: [], concurrency: 1, worker: false };
@@ -175,8 +227,11 @@ export function confirmationsDuringDrops(random: Random): readonly ProcessPlan[]
 
 /* The work of a simulated run as plain data: what each process does, and in which transactions. */
 
+/** `share`: locks the cell together with others that do. */
+type CellOperation = 'get' | 'set' | 'delete' | 'lock' | 'share' | 'append' | 'weak';
+
 export type PlannedOperation =
-  | { readonly do: 'get' | 'set' | 'delete' | 'lock' | 'append' | 'weak'; readonly cell: string }
+  | { readonly do: CellOperation; readonly cell: string }
   | { readonly do: 'getMany'; readonly cells: readonly string[] }
   | {
       /** Scans the whole table, or the part between two rows, or the first rows that it finds. */

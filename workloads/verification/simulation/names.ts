@@ -174,7 +174,7 @@ export class Incarnations {
   }
 
   #renamed(transaction: HistoricTransaction, table: string): HistoricTransaction {
-    const { startTimestamp, reads, scans = [], writes, locks, run } = transaction;
+    const { startTimestamp, reads, scans = [], writes, locks, shared, run } = transaction;
     const stored = this.#usedAt(table, startTimestamp);
     if (stored === undefined || stored === table) return transaction;
     const before = `${historicTable(table)}/`;
@@ -190,6 +190,7 @@ export class Incarnations {
       reads: reads.map(renamed),
       writes: writes.map(renamed),
       locks: locks.map(nameOf),
+      shared: shared?.map(nameOf),
       scans: scans.map((scan) => {
         const isOfTable = scan.table === table;
         const returned = scan.returned.map(nameOf);

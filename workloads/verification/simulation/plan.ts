@@ -27,6 +27,7 @@ import {
   withFollowers,
   withLoad,
   withReverseScans,
+  withSharedLocks,
 } from './loads.ts';
 
 export type { PlannedOperation, SimulationPlan, ProcessPlan, TransactionPlan } from './loads.ts';
@@ -133,7 +134,8 @@ function drawnPlan(seed: number): SimulationPlan {
     knobs.prefetch === true ? withGuesses(plan, createRandom(seed).fork('guesses')) : plan;
   const dropping =
     knobs.drops === true ? withDrops(guessing, createRandom(seed).fork('drops')) : guessing;
-  return withLoad(dropping, createRandom(seed).fork('special load'));
+  const loaded = withLoad(dropping, createRandom(seed).fork('special load'));
+  return withSharedLocks(loaded, createRandom(seed).fork('shared locks'));
 }
 
 /**

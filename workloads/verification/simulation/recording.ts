@@ -35,6 +35,7 @@ export interface TransactionRecording extends HistoricTransaction {
   readonly scans: HistoricScan[];
   readonly writes: HistoricValue[];
   readonly locks: string[];
+  readonly shared: string[];
   readonly weak: string[];
   past?: boolean | undefined;
   run?: ObserverRun | undefined;
@@ -68,6 +69,7 @@ export function startRecording(
     scans: [],
     writes: [],
     locks: [],
+    shared: [],
     weak: [],
   };
 }
@@ -89,7 +91,7 @@ async function performOne(
   recording: TransactionRecording,
 ): Promise<void> {
   const { names } = scribe;
-  const { startTimestamp, locks, weak } = recording;
+  const { startTimestamp, locks, shared, weak } = recording;
   switch (operation.do) {
     case 'get':
       await read(scribe, transaction, operation.cell, recording);
@@ -107,6 +109,14 @@ async function performOne(
       await transaction.lock(names.address(operation.cell));
       const cell = names.historic(operation.cell);
       if (ownWrite(recording, cell) === undefined) locks.push(cell);
+      remove(shared, cell);
+      return;
+    }
+    case 'share': {
+      await transaction.lock(names.address(operation.cell), { shared: true });
+      const cell = names.historic(operation.cell);
+      const isKnown = locks.includes(cell) || shared.includes(cell);
+      if (ownWrite(recording, cell) === undefined && !isKnown) shared.push(cell);
       return;
     }
     case 'append': {
@@ -277,7 +287,7 @@ export function write(
   { names }: RecordingOptions,
   transaction: Transaction,
   { cell, value }: { readonly cell: string; readonly value?: string | undefined },
-  { writes, locks }: TransactionRecording,
+  { writes, locks, shared }: TransactionRecording,
 ): void {
   if (value === undefined) transaction.delete(names.address(cell));
   else setAndReuse(transaction, names.address(cell), value);
@@ -285,8 +295,13 @@ export function write(
   const before = writes.findIndex((one) => one.cell === name);
   if (before >= 0) writes.splice(before, 1);
   writes.push({ cell: name, value });
-  const locked = locks.indexOf(name);
-  if (locked >= 0) locks.splice(locked, 1);
+  remove(locks, name);
+  remove(shared, name);
+}
+
+function remove(cells: string[], cell: string): void {
+  const found = cells.indexOf(cell);
+  if (found >= 0) cells.splice(found, 1);
 }
 
 /** As a caller with one buffer for all its values (P76). */

@@ -28,8 +28,11 @@ import {
   decodeLock,
   isOf,
   isPrimary,
+  isSharedLock,
   LOCK,
+  protectedBy,
   ROLLBACK,
+  sharedLockColumn,
   WRITE,
 } from '../../../engine/transaction/index.ts';
 import { historicCell, type History, type Violation } from '../judges/history.ts';
@@ -114,13 +117,21 @@ export class Umpire {
     this.find('conflicts: groundless', `a prewrite of ${where} was refused without a reason`);
   }
 
-  /** Notes that a lock was set. */
+  /**
+   * Notes that a lock was set.
+   * @param isOver whether its transaction has committed in that cell before (P14)
+   */
   locked(
     table: string,
     row: string,
     lock: { readonly qualifier: string; readonly timestamp: Timestamp; readonly value: Uint8Array },
+    isOver = false,
   ): void {
     const { timestamp: startTimestamp, value } = lock;
+    if (isOver) {
+      const what = historicCell({ table, row, column: columnOf(lock) });
+      this.find('locks: after their commit', `${what} is locked again by ${startTimestamp}`);
+    }
     this.#locks.push({ table, row, column: columnOf(lock), startTimestamp, value });
   }
 
@@ -270,10 +281,17 @@ export function groundsOf({ ifNotFound = [] }: ConditionalRowMutation): readonly
     if (lock.kind !== 'set' || !isOf(LOCK, lock)) return [];
     const { timestamp } = lock;
     const column = columnOf(lock);
+    const isShared = isSharedLock(column);
+    const written = isShared ? protectedBy(column) : column;
+    const shared = sharedLockColumn(column);
+    const others = isShared
+      ? []
+      : [placeOf(LOCK, shared), { ...placeOf(WRITE, shared), from: timestamp }];
     return [
-      placeOf(LOCK, column),
-      { ...placeOf(WRITE, column), from: timestamp },
+      placeOf(LOCK, written),
+      { ...placeOf(WRITE, written), from: timestamp },
       { ...placeOf(ROLLBACK, column), from: timestamp, to: timestamp },
+      ...others,
     ];
   });
 }

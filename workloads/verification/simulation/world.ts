@@ -97,6 +97,8 @@ export class World {
   /** Called for events of leases, horizon and reads, if set: for their model. */
   watch: EventListener | undefined;
   readonly #seenRecords = new Set<string>();
+  /** The start timestamps of what was committed in each cell. */
+  readonly #committed = new Set<string>();
   readonly #seenRollbacks = new Set<string>();
   readonly #faultsUpTo: readonly { readonly fault: MessageFault; readonly upTo: number }[];
   /** Rows whose tablet is unavailable: those from this letter on. */
@@ -232,8 +234,10 @@ export class World {
 
   #observeCell(table: string, row: string, mutation: Cell): void {
     const cell = historicCell({ table, row, column: columnOf(mutation) });
-    if (isOf(LOCK, mutation)) this.umpire.locked(table, row, mutation);
-    else if (isOf(WRITE, mutation)) this.#noteRecord(cell, mutation);
+    if (isOf(LOCK, mutation)) {
+      const isOver = this.#committed.has(`${cell}@${mutation.timestamp}`);
+      this.umpire.locked(table, row, mutation, isOver);
+    } else if (isOf(WRITE, mutation)) this.#noteRecord(cell, mutation);
     else if (isOf(ROLLBACK, mutation)) this.#noteRollback(cell, mutation.timestamp);
   }
 
@@ -242,6 +246,7 @@ export class World {
     if (this.#seenRecords.has(name)) return;
     this.#seenRecords.add(name);
     const { startTimestamp, commitTimestamp, operation } = decodeWriteRecord(written);
+    this.#committed.add(`${cell}@${startTimestamp}`);
     this.records.push({ cell, startTimestamp, commitTimestamp, operation });
   }
 

@@ -76,11 +76,23 @@ const METHODS: Partial<Record<keyof Percolator, readonly Case[]>> = {
     [['a', ['c']], "the options of createTable must be an object, not [ 'c' ]"],
     [
       ['a', { observed: ['c'] }],
-      'createTable has no option observed; it has observedColumns, splits',
+      'createTable has no option observed; it has observedColumns, sharedColumns, splits',
     ],
     [['a', { observedColumns: 'c' }], "observedColumns must be a list of texts, not 'c'"],
     [['a', { observedColumns: [5] }], 'observedColumns must be a list of texts, not [ 5 ]'],
     [['a', { observedColumns: ['ack_o:c'] }], /^column ack_o:c: names that begin with ack_ are /],
+    [['a', { observedColumns: ['\uD800'] }], 'column "\\ud800" is not well-formed Unicode'],
+    [
+      ['a', { observedColumns: ['c'.repeat(16_376)] }],
+      'a column has at most 16375 bytes, not 16376',
+    ],
+    [['a', { sharedColumns: 'c' }], "sharedColumns must be a list of texts, not 'c'"],
+    [['a', { sharedColumns: ['ack_o:c'] }], /^column ack_o:c: names that begin with ack_ are /],
+    [['a', { sharedColumns: ['\uD800'] }], 'column "\\ud800" is not well-formed Unicode'],
+    [
+      ['a', { sharedColumns: ['c'.repeat(16_366)] }],
+      'a column of sharedColumns has at most 16365 bytes, not 16366',
+    ],
     [['a', { splits: 5 }], 'splits must be a list of texts, not 5'],
   ],
   dropTable: [

@@ -111,6 +111,18 @@ describe('a transaction has a limit of cells for each row', () => {
     );
   });
 
+  test('that counts a cell once that is first locked with others and then written', async () => {
+    await using percolator = await openPercolator({ store: createMemoryBigtable() });
+    const cells = cellsOf('r', 20_000);
+    await percolator.createTable('t', { sharedColumns: cells.map(({ column }) => column) });
+    await using transaction = await percolator.begin();
+    for (const cell of cells) await transaction.lock(cell, { shared: true });
+    const one = { table: 't', row: 'r', column: 'one' };
+    assert.throws(() => transaction.set(one, 'x'), refusal);
+    assert.doesNotThrow(() => cells.forEach((cell) => transaction.set(cell, 'x')));
+    assert.throws(() => transaction.set(one, 'x'), refusal);
+  });
+
   test('that a bulk load has, too', async () => {
     await using percolator = await openPercolator({ store: createMemoryBigtable() });
     await percolator.createTable('t');

@@ -10,7 +10,8 @@ import { checkOptions, type OptionRules, TEXTS } from '../base/options.ts';
 import type { Bigtable, Timestamp } from '../bigtable/index.ts';
 import { validateSchema } from '../bigtable/validate.ts';
 import {
-  checkUserColumn,
+  checkSharedColumn,
+  checkWrittenColumn,
   type Context,
   type Incarnation,
   isTableNotFound,
@@ -157,8 +158,8 @@ async function createTable(
   checkName(table);
   checkOptions('createTable', definition, RULES);
   const { observedColumns, sharedColumns = [], splits } = definition;
-  observedColumns?.forEach(checkUserColumn);
-  sharedColumns.forEach(checkUserColumn);
+  observedColumns?.forEach(checkWrittenColumn);
+  sharedColumns.forEach(checkSharedColumn);
   const wanted = {
     observedColumns: inOrder(observedColumns),
     ...(sharedColumns.length > 0 && { sharedColumns: inOrder(sharedColumns) }),

@@ -211,13 +211,28 @@ export function checkUserCell(cell: CellAddress): void {
 
 /** @throws INVALID_ARGUMENT also for names that no storage takes */
 export function checkWrittenCell(cell: CellAddress): void {
-  checkUserCell(cell);
+  check('a cell', cell, CELL);
   validateStoredRow(cell.row);
-  if (!cell.column.isWellFormed()) {
-    const message = `column ${JSON.stringify(cell.column)} is not well-formed Unicode`;
+  checkWrittenColumn(cell.column);
+}
+
+/** @throws INVALID_ARGUMENT also for names that no storage takes */
+export function checkWrittenColumn(column: string): void {
+  checkUserColumn(column);
+  if (!column.isWellFormed()) {
+    const message = `column ${JSON.stringify(column)} is not well-formed Unicode`;
     throw new PercolatorError('INVALID_ARGUMENT', message);
   }
-  validateBytes('a column', cell.column, COLUMN_BYTES_MAX);
+  validateBytes('a column', column, COLUMN_BYTES_MAX);
+}
+
+/** A longer one could be written, and not be locked with others: the lock's column is longer. */
+const SHARED_COLUMN_BYTES_MAX = COLUMN_BYTES_MAX - byteLength(SHARED_PREFIX);
+
+/** @throws INVALID_ARGUMENT also for names that no storage takes, or not with their shared locks */
+export function checkSharedColumn(column: string): void {
+  checkWrittenColumn(column);
+  validateBytes('a column of sharedColumns', column, SHARED_COLUMN_BYTES_MAX);
 }
 
 /** @throws INVALID_ARGUMENT for a column name that belongs to the engine */

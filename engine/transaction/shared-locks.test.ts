@@ -230,6 +230,15 @@ test('a shared lock of a column that takes none is refused in a sentence, before
   });
 });
 
+test('it is refused also where the cell is written already: the order makes no difference', async () => {
+  const transaction = await (await openTestDatabase()).client('A').begin();
+  put(transaction, { x: '1' });
+  await assert.rejects(transaction.lock(cell('x'), SHARED), {
+    code: 'INVALID_ARGUMENT',
+    message: /^t\/x\/c takes no shared locks/,
+  });
+});
+
 test('a scan of all columns neither waits for shared locks nor shows them', async () => {
   const database = await open();
   const [a, b] = [database.client('A'), database.client('B')];

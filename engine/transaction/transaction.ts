@@ -155,10 +155,10 @@ export class Transaction implements Snapshot {
   async lock(cell: CellAddress, options: LockOptions = {}): Promise<void> {
     this.#assertWritable(cell);
     checkOptions('lock', options, LOCK_RULES);
-    if (this.#writes.find(cell) !== undefined) return; // A write conflicts already.
     const { table, row, column } = cell;
     const named = { table, row, column }; // A copy: the caller may use its object again.
     if (options.shared === true) return this.#lockShared(named);
+    if (this.#writes.find(named) !== undefined) return; // A write conflicts already.
     const record = (await this.#reads.version(named))?.record;
     const touched = {
       dataTimestamp: record?.dataTimestamp ?? 0,

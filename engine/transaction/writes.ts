@@ -72,10 +72,8 @@ export class WriteBuffer {
    * @throws INVALID_ARGUMENT if the row would have too many cells
    */
   put(write: Write): void {
+    if (this.#sharedLocks > 0) this.#dropSharedLock(write);
     this.#put(write);
-    if (this.#sharedLocks === 0) return;
-    const shared = cellName(sharedLockOf(write));
-    if (this.#writes.delete(shared)) this.#sharedLocks--;
   }
 
   /** Unless the cell is written or locked already. @throws INVALID_ARGUMENT as `put` does */
@@ -86,9 +84,17 @@ export class WriteBuffer {
     this.#sharedLocks++;
   }
 
+  /** Before the write is counted: the row has room for it where the lock was. */
+  #dropSharedLock(write: Write): void {
+    if (!this.#writes.delete(cellName(sharedLockOf(write)))) return;
+    this.#sharedLocks--;
+    if (this.#cells !== undefined) this.#cellsOf(write).count--;
+  }
+
   #put(write: Write): void {
     const name = cellName(write);
-    if (this.#writes.size >= CELLS_PER_ROW_MAX && !this.#writes.has(name)) this.#count(write);
+    const isCounted = this.#cells !== undefined || this.#writes.size >= CELLS_PER_ROW_MAX;
+    if (isCounted && !this.#writes.has(name)) this.#count(write);
     this.#writes.set(name, write);
   }
 

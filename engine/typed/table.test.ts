@@ -47,7 +47,7 @@ const COLUMNS = {
 async function open() {
   const percolator = await openPercolator({ store: createMemoryBigtable() });
   const accounts = percolator.table('accounts', COLUMNS);
-  await accounts.create({ observedColumns: ['balance'] });
+  await accounts.create({ observedColumns: ['balance'], sharedColumns: ['owner'] });
   return { percolator, accounts };
 }
 
@@ -97,6 +97,22 @@ describe('a typed table', () => {
       assert.throws(set, { code: 'INVALID_ARGUMENT' });
     });
     assert.deepEqual(await digits.get('Bob'), { one: 1, other: 2 }, 'it was refused whole');
+  });
+
+  test('shares a lock as its transaction does, and refuses what that refuses', async () => {
+    const { percolator, accounts } = await open();
+    const [one, other] = [await percolator.begin(), await percolator.begin()];
+    for (const transaction of [one, other]) {
+      const inside = accounts.in(transaction);
+      await inside.lock('Bob', 'owner', { shared: true });
+      inside.set(String(transaction.startTimestamp), { balance: 1 });
+      await assert.rejects(inside.lock('Bob', 'owner', { share: true } as never), {
+        code: 'INVALID_ARGUMENT',
+        message: 'lock has no option share; it has shared',
+      });
+    }
+    await one.commit();
+    await assert.doesNotReject(other.commit());
   });
 
   test('is typed in transactions, snapshots, scans and observers', async () => {

@@ -28,7 +28,13 @@ import {
   ownValue,
   ROWS_RULES,
 } from '../transaction/index.ts';
-import type { Reader, ScanRange, Snapshot, Transaction } from '../transaction/index.ts';
+import type {
+  LockOptions,
+  Reader,
+  ScanRange,
+  Snapshot,
+  Transaction,
+} from '../transaction/index.ts';
 import {
   type Codec,
   codecOf,
@@ -85,7 +91,7 @@ export interface WritableTable<C extends Columns> extends ReadableTable<C> {
   /** Removes the values of these columns; by default, of all that the table was given. */
   delete(row: string, columns?: readonly ColumnOf<C>[]): void;
   /** `Transaction.lock`. */
-  lock(row: string, column: ColumnOf<C>): Promise<void>;
+  lock(row: string, column: ColumnOf<C>, options?: LockOptions): Promise<void>;
   /** `Transaction.notifyWeakly`. */
   notifyWeakly(row: string, column: ColumnOf<C>): void;
 }
@@ -254,8 +260,8 @@ class TableIn<C extends Columns> implements WritableTable<C> {
     for (const cell of cells) this.#transaction.delete(cell);
   }
 
-  async lock(row: string, column: ColumnOf<C>): Promise<void> {
-    await this.#transaction.lock(this.#cell(row, column));
+  async lock(row: string, column: ColumnOf<C>, options?: LockOptions): Promise<void> {
+    await this.#transaction.lock(this.#cell(row, column), options);
   }
 
   notifyWeakly(row: string, column: ColumnOf<C>): void {

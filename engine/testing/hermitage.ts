@@ -3,7 +3,8 @@
  * programs that try to bring each about, on whatever store and in whatever processes a caller has.
  *
  * Each begins with two rows, 1 → 10 and 2 → 20, and says whether the anomaly was seen. Snapshot
- * isolation prevents all but those of the kind G2, and these vanish with `lock(cell)`.
+ * isolation prevents all but those of the kind G2, and these vanish with `lock(cell)`. The table
+ * takes shared locks in the column `HERMITAGE_COLUMN`.
  */
 import { hasCode, textOf } from '../base/index.ts';
 import type { Transaction } from '../transaction/index.ts';
@@ -35,7 +36,10 @@ export class HermitageScene {
   /** Puts the two rows there, and nothing else. */
   async reset(): Promise<void> {
     const transaction = await this.#begin('T0');
-    for await (const { row } of transaction.scan({ table: this.#table, columns: [COLUMN] })) {
+    for await (const { row } of transaction.scan({
+      table: this.#table,
+      columns: [HERMITAGE_COLUMN],
+    })) {
       transaction.delete(this.#cell(row));
     }
     transaction.set(this.#cell('1'), '10');
@@ -58,11 +62,11 @@ export class HermitageScene {
   }
 
   #cell(row: string) {
-    return { table: this.#table, row, column: COLUMN };
+    return { table: this.#table, row, column: HERMITAGE_COLUMN };
   }
 }
 
-const COLUMN = 'value';
+export const HERMITAGE_COLUMN = 'value';
 
 export class HermitageTransaction {
   readonly #transaction: Transaction;
@@ -105,8 +109,8 @@ export class HermitageTransaction {
     this.#transaction.delete(this.#cell(row));
   }
 
-  lock(row: string): Promise<void> {
-    return this.#transaction.lock(this.#cell(row));
+  lock(row: string, shared: boolean = false): Promise<void> {
+    return this.#transaction.lock(this.#cell(row), { shared });
   }
 
   /** Resolves to whether it has committed, and not met a conflict. */
@@ -128,7 +132,7 @@ export class HermitageTransaction {
   }
 
   #cell(row: string) {
-    return { table: this.#table, row, column: COLUMN };
+    return { table: this.#table, row, column: HERMITAGE_COLUMN };
   }
 }
 
@@ -137,8 +141,8 @@ async function rowsOf(
   table: string,
 ): Promise<ReadonlyMap<string, string>> {
   const rows = new Map<string, string>();
-  for await (const { row, values } of transaction.scan({ table, columns: [COLUMN] })) {
-    const value = values.get(COLUMN);
+  for await (const { row, values } of transaction.scan({ table, columns: [HERMITAGE_COLUMN] })) {
+    const value = values.get(HERMITAGE_COLUMN);
     if (value !== undefined) rows.set(row, textOf(value));
   }
   return rows;
@@ -264,13 +268,13 @@ async function skewThroughWrite(scene: HermitageScene): Promise<boolean> {
 }
 
 /** Each decides by both rows, and writes its own. */
-function writeSkew(locks: boolean) {
+function writeSkew(locks: 'none' | 'alone' | 'shared') {
   return async (scene: HermitageScene): Promise<boolean> => {
     const { t1, t2 } = await two(scene);
     await t1.get('2');
     await t2.get('1');
-    if (locks) await t1.lock('2');
-    if (locks) await t2.lock('1');
+    if (locks !== 'none') await t1.lock('2', locks === 'shared');
+    if (locks !== 'none') await t2.lock('1', locks === 'shared');
     t1.set({ 1: '11' });
     t2.set({ 2: '21' });
     const both = [await t1.commit(), await t2.commit()];
@@ -334,8 +338,9 @@ export const HERMITAGE: readonly HermitageTest[] = [
   prevented('G-single', 'read skew', readSkew),
   prevented('G-single', 'read skew with predicates', predicateSkew),
   prevented('G-single', 'read skew through a write', skewThroughWrite),
-  permitted('G2-item', 'write skew', writeSkew(false)),
-  prevented('G2-item', 'write skew, with lock()', writeSkew(true)),
+  permitted('G2-item', 'write skew', writeSkew('none')),
+  prevented('G2-item', 'write skew, with lock()', writeSkew('alone')),
+  prevented('G2-item', 'write skew, with shared locks', writeSkew('shared')),
   permitted('G2', 'write skew through a predicate', predicateCycle(false)),
   prevented('G2', 'write skew through a predicate, with lock()', predicateCycle(true)),
   permitted('G2', 'read-only anomaly', readOnlyAnomaly(false)),

@@ -5,6 +5,7 @@
 import { type Bigtable, openPercolator, type Percolator } from '#engine';
 import {
   HERMITAGE,
+  HERMITAGE_COLUMN,
   HermitageScene,
   type HermitageTest,
 } from '../../../engine/testing/hermitage.ts';
@@ -23,8 +24,8 @@ export interface ObservedAnomaly {
 const TABLE = 'hermitage';
 
 /**
- * Names of stories, by the title of the test. Two tests have the story of another one that ends in
- * the same way.
+ * Names of stories, by the title of the test. Three tests have the story of another one that ends
+ * in the same way.
  */
 export const STORIES: Readonly<Record<string, string>> = {
   'write cycle': 'write-cycle-prevented',
@@ -40,6 +41,7 @@ export const STORIES: Readonly<Record<string, string>> = {
   'read skew through a write': 'lost-update-prevented',
   'write skew': 'write-skew',
   'write skew, with lock()': 'write-skew-closed',
+  'write skew, with shared locks': 'write-skew-closed',
   'write skew through a predicate': 'predicate-skew',
   'write skew through a predicate, with lock()': 'predicate-skew-closed',
   'read-only anomaly': 'read-only-anomaly',
@@ -55,7 +57,7 @@ export async function observeAnomalies(store: Bigtable): Promise<readonly Observ
     opened.set(name, found);
     return found;
   };
-  await (await processOf('T0')).createTable(TABLE);
+  await (await processOf('T0')).createTable(TABLE, { sharedColumns: [HERMITAGE_COLUMN] });
   const observed: ObservedAnomaly[] = [];
   for (const test of HERMITAGE) {
     const scene = new HermitageScene(TABLE, async (name) => (await processOf(name)).begin());

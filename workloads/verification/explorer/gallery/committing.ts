@@ -196,4 +196,56 @@ export const COMMITTING: readonly GalleryEntry[] = [
       },
     ],
   },
+  {
+    name: 'writer-over-shared-locks',
+    title: 'A writer overlooks shared locks',
+    rule: 'P90',
+    scenario: 'shared-limit',
+    mutant: 'writer-passes-over-shared-locks',
+    convicted: 'snapshot isolation: overlapping writers',
+    parts: [
+      {
+        says: 'No customer may draw more than the limit of $40. The manager reads that nothing has been drawn, and wants to lower it to $20.',
+        choices: 's2f2f2f2f2',
+      },
+      {
+        says: 'Ann and Ben read the limit, too. Each wants to draw $30, and locks the limit on which that depends. They share the lock, so neither is in the way of the other.',
+        choices: 's0f0f0f0s1f1f1f1f0f0f1f1',
+      },
+      {
+        says: 'The manager comes to write the limit. Without the rule a writer looks for the lock of another writer only, finds none, and commits: the limit is $20.',
+        choices: 'f2f2f2',
+      },
+      {
+        says: 'Ann and Ben commit, and both have drawn more than the limit. With the rule the manager meets their locks, and loses.',
+        choices: 'f0f0f0f1f1f1',
+      },
+    ],
+  },
+  {
+    name: 'shared-lock-too-late',
+    title: 'A shared lock on what has changed',
+    rule: 'P91',
+    scenario: 'shared-limit',
+    mutant: 'shared-lock-over-a-newer-write',
+    convicted: 'snapshot isolation: overlapping writers',
+    parts: [
+      {
+        says: 'Ann reads that the limit is $40, and is about to draw $30.',
+        choices: 's0f0f0f0',
+      },
+      {
+        says: 'Nothing has been drawn yet, so the manager lowers the limit to $20, and commits.',
+        choices: 's2f2f2f2f2f2f2f2',
+      },
+      {
+        says: 'Ann shares the lock of the limit. Without the rule only the lock of a writer would stop her, and the manager holds none any more.',
+        choices: 'f0f0',
+      },
+      {
+        says: 'Ann commits: she has drawn $30 by a limit that was no longer there. With the rule her prewrite finds the newer write record, and she has lost.',
+        choices: 'f0f0f0',
+      },
+    ],
+  },
 ];

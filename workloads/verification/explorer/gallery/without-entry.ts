@@ -9,7 +9,6 @@ const HBASE = 'the world has one storage that answers at once, and no servers or
 const OWN_TABLES =
   "what processes ask of the engine's own tables (definitions, leases, identity) is answered at once, so nothing can come in between";
 const CHANGES = 'no task of the world reads changes';
-const SHARED = 'no task of the world shares a lock';
 const SERVICES = 'the world has no lock service and no second database';
 const SHORT_SLEEPS = 'short sleeps end at once in the world, so that a backoff cannot be seen';
 const HEARTBEATS = 'the judge would have to tell a withheld heartbeat from one that was never sent';
@@ -68,8 +67,6 @@ export const WITHOUT_ENTRY: Readonly<Record<string, string>> = {
   P87: CHANGES,
   P88: CHANGES,
   P89: CHANGES,
-  P90: SHARED,
-  P91: SHARED,
 };
 
 /** The table of protocol.md: each reason once, with its rules. */

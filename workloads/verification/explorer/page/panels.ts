@@ -71,7 +71,17 @@ export function figurePanel(
   );
 }
 
-const KINDS = ['data', 'lock', 'write', 'rollback', 'notify', 'weak', 'acknowledgment write'];
+const KINDS = [
+  'data',
+  'lock',
+  'write',
+  'rollback',
+  'shared lock',
+  'shared write',
+  'notify',
+  'weak',
+  'acknowledgment write',
+];
 const ALWAYS = 3;
 
 export function cellsPanel(picture: Picture, before: Picture | undefined): ComponentChild {
@@ -112,7 +122,7 @@ export function cellsPanel(picture: Picture, before: Picture | undefined): Compo
               kinds.map((kind) =>
                 h(
                   'td',
-                  { class: kind.split(' ')[0] },
+                  { class: kind },
                   row.cells
                     .filter((cell) => cell.kind === kind)
                     .map((cell) =>
@@ -140,8 +150,13 @@ export function placeNames(
   return new Map(names);
 }
 
+const KIND_TITLES: Readonly<Record<string, string>> = {
+  'shared write': 'was shared',
+  'acknowledgment write': 'acknowledged',
+};
+
 function titleOf(kind: string): string {
-  return kind === 'acknowledgment write' ? 'acknowledged' : kind;
+  return KIND_TITLES[kind] ?? kind;
 }
 
 /** A column's cells, and its notifications, which are in another row of the storage. */

@@ -5,7 +5,7 @@ import { CRAWL } from './crawl.ts';
 import { GARBAGE, DEAD_WRITER } from './garbage.ts';
 import { COLONS, TWO_COLUMNS, WEAK } from './observers.ts';
 import { JOINED_NAMES, ONE_ROW, REUSED_BYTES, TWO_TABLES } from './places.ts';
-import { LOCKED_OVERDRAFT, LOCKED_WARD, OVERDRAFT, WARD } from './skew.ts';
+import { LOCKED_OVERDRAFT, LOCKED_WARD, OVERDRAFT, SHARED_LIMIT, WARD } from './skew.ts';
 import { SMALL } from './small.ts';
 import {
   BLIND,
@@ -31,6 +31,7 @@ export const SCENARIOS: readonly ExplorerScenario[] = [
   LOCKED_WARD,
   OVERDRAFT,
   LOCKED_OVERDRAFT,
+  SHARED_LIMIT,
   ...HERMITAGE_SCENARIOS,
   CRAWL,
   GARBAGE,

@@ -1,5 +1,14 @@
-/** What snapshot isolation permits: write skew, with and without `lock`, and a reader's anomaly. */
-import { cellOf, dollars, type ExplorerScenario, type TaskClient } from '../scenario.ts';
+/**
+ * What snapshot isolation permits: write skew, with and without `lock`, alone and shared, and a
+ * reader's anomaly.
+ */
+import {
+  cellOf,
+  dollars,
+  type ExplorerActor,
+  type ExplorerScenario,
+  type TaskClient,
+} from '../scenario.ts';
 
 /** The rule of the ward: one of two doctors stays on call. Snapshot isolation alone breaks it. */
 const DOCTOR_ANN = 'ward/Ann:on-call';
@@ -105,5 +114,52 @@ function drawing(locks: boolean) {
 function pay({ attempt }: TaskClient): Promise<void> {
   return attempt(async (work) => {
     work.set(cellOf(SAVINGS), `$${dollars(await work.get(cellOf(SAVINGS))) + 20}`);
+  });
+}
+
+/** No customer has drawn more than the limit. Many rely on it at once, and it rarely changes. */
+const LIMIT = 'bank/all:limit';
+const DRAWN_ANN = 'bank/Ann:drawn';
+const DRAWN_BEN = 'bank/Ben:drawn';
+
+export const SHARED_LIMIT: ExplorerScenario = {
+  name: 'shared-limit',
+  about: 'Two draw as far as a limit permits, and share its lock; a manager lowers the limit.',
+  tables: { bank: { sharedColumns: ['limit'] } },
+  initial: { [LIMIT]: '$40', [DRAWN_ANN]: '$0', [DRAWN_BEN]: '$0' },
+  processes: [
+    drawer('Ann', DRAWN_ANN),
+    drawer('Ben', DRAWN_BEN),
+    {
+      name: 'manager',
+      tasks: [{ does: 'lower the limit by $20 if no customer has drawn more', run: lowerLimit }],
+    },
+  ],
+  // Readers pass over shared locks: only who writes the cell meets those that the dead have left.
+  lastWrites: LIMIT,
+};
+
+function drawer(name: string, own: string): ExplorerActor {
+  const run: ExplorerActor['tasks'][number]['run'] = ({ attempt, tell }) =>
+    attempt(async (work) => {
+      const [limit, before] = await work.getMany([cellOf(LIMIT), cellOf(own)]);
+      const drawn = dollars(before) + 30;
+      if (drawn > dollars(limit)) {
+        tell('draws nothing, because of the limit');
+        return;
+      }
+      await work.lock(cellOf(LIMIT), { shared: true });
+      work.set(cellOf(own), `$${drawn}`);
+    });
+  return { name, tasks: [{ does: 'draw $30 if the limit permits it', run }] };
+}
+
+function lowerLimit({ attempt, tell }: TaskClient): Promise<void> {
+  return attempt(async (work) => {
+    const all = await work.getMany([LIMIT, DRAWN_ANN, DRAWN_BEN].map(cellOf));
+    const [before = 0, ...drawn] = all.map(dollars);
+    const limit = before - 20;
+    if (Math.max(...drawn) > limit) tell('leaves the limit, because more has been drawn');
+    else work.set(cellOf(LIMIT), `$${limit}`);
   });
 }

@@ -156,7 +156,7 @@ export function lineOf(
       return asksFor(DATA, request) && !asksFor(ROLLBACK, request) ? 'get' : 'collect';
     case 'check':
     case 'mutate':
-      return lineOfMutations(mutationsOf(request));
+      return lineOfChange(request);
     default:
       return unreachable(request);
   }
@@ -175,7 +175,14 @@ function isCommitting(before: readonly ExplorerMessage[]): boolean {
   return before
     .slice(last + 1)
     .filter(({ request }) => !isOfRanges(request))
-    .some(({ request }) => lineOfMutations(mutationsOf(request)) === 'prewrite');
+    .some(({ request }) => lineOfChange(request) === 'prewrite');
+}
+
+/** A heartbeat changes a lock that is there; a prewrite sets one where nothing is in its way. */
+function lineOfChange(request: ExplorerRequest): LineName {
+  const { ifFound = [] } = request.kind === 'check' ? request : {};
+  const isHeartbeat = ifFound.some((one) => one.kind === 'set' && isOf(LOCK, one));
+  return isHeartbeat ? 'heartbeat' : lineOfMutations(mutationsOf(request));
 }
 
 function mutationsOf(request: ExplorerRequest): readonly Mutation[] {
@@ -187,7 +194,7 @@ function mutationsOf(request: ExplorerRequest): readonly Mutation[] {
 function lineOfMutations(mutations: readonly Mutation[]): LineName {
   const sets = mutations.filter(({ kind }) => kind === 'set');
   if (sets.some((one) => one.family === NOTIFY || one.family === WEAK)) return 'notify';
-  if (sets.some((one) => isOf(LOCK, one))) return sets.length === 1 ? 'heartbeat' : 'prewrite';
+  if (sets.some((one) => isOf(LOCK, one))) return 'prewrite';
   if (sets.some((one) => isOf(WRITE, one))) return 'commit';
   if (sets.some((one) => isOf(ROLLBACK, one))) return 'roll back';
   if (mutations.some(({ family }) => family === NOTIFY || family === WEAK)) return 'clear';

@@ -1,7 +1,14 @@
 /** All states of a story, as plain values: what the page shows. */
 import { textOf } from '../../../../engine/base/index.ts';
 import type { Cell } from '../../../../engine/bigtable/index.ts';
-import { CELLS, columnOf, kindOf, readLock } from '../../../../engine/transaction/index.ts';
+import {
+  CELLS,
+  columnOf,
+  isOfEngine,
+  isSharedLock,
+  kindOf,
+  readLock,
+} from '../../../../engine/transaction/index.ts';
 import type { ExplorerScenario } from '../scenario.ts';
 import type { WrittenChoice } from './choice.ts';
 import { type LineName, lineOf } from './figure.ts';
@@ -33,7 +40,10 @@ export interface PictureRow {
 }
 
 export interface PictureCell {
-  /** data, lock, write, rollback, notify, weak, or the acknowledgment of an observer. */
+  /**
+   * data, lock, write, rollback, notify, weak; with `shared` or `acknowledgment` before it, of
+   * shared locks or of an observer's runs.
+   */
   readonly kind: string;
   readonly timestamp: number;
   readonly text: string;
@@ -161,17 +171,22 @@ function shown(cell: Cell): PictureCell {
   const { timestamp, family } = cell;
   if (family !== CELLS) return { kind: family, timestamp, text: '' };
   const kind = kindOf(cell);
-  const isAcknowledgment = columnOf(cell).startsWith('ack_');
   const text = textOf(cell.value);
   const { primary } = kind === 'lock' ? (readLock(cell) ?? {}) : {};
   const lock = primary === undefined ? text : `of ${primary.row}.${primary.column}`;
   const record = text
     .replace(/^0+(?=\d)/, '')
-    .replace(/^(\d+) put$/, 'data @ $1')
+    .replace(/^(\d+) put$/, isOfEngine(columnOf(cell)) ? 'of $1' : 'data @ $1')
     .replace(/^(\d+) (delete|touch)\b.*$/, '$2 @ $1');
   return {
-    kind: isAcknowledgment ? `acknowledgment ${kind}` : kind,
+    kind: `${ofEngine(columnOf(cell))}${kind}`,
     timestamp,
     text: kind === 'lock' ? lock : kind === 'write' ? record : text,
   };
+}
+
+/** What the column is for, if it is the engine's own. */
+function ofEngine(column: string): string {
+  if (isSharedLock(column)) return 'shared ';
+  return isOfEngine(column) ? 'acknowledgment ' : '';
 }

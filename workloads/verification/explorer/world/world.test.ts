@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { textOf } from '../../../../engine/base/index.ts';
-import { readChoices, SCENARIOS, verdictOf, replay, writeChoices } from '../engine.ts';
+import { readChoices, replay, SCENARIOS, tell, verdictOf, writeChoices } from '../engine.ts';
 import type { ExplorerScenario } from '../scenario.ts';
 import type { ExplorerWorld } from './world.ts';
 
@@ -103,6 +103,42 @@ describe('the world', () => {
     assert.match(beats.log.at(-1) ?? '', /writer: .*"heartbeat":1/);
     assert.equal(await hasRolledBack(`${looked}d10f1f1t3000f1f1f1f1f1`), false);
     assert.equal(await hasRolledBack(`${looked}f1f1t3000f1f1f1f1f1`), true);
+  });
+});
+
+describe('a picture', () => {
+  test('has the shared locks of a cell at that cell, side by side, and then their records', async () => {
+    const shared = async (choices: string): Promise<readonly string[]> => {
+      const { pictures } = await tell(scenarioOf('shared-limit'), readChoices(choices));
+      const rows = pictures.at(-1)?.rows.filter(({ column }) => column === 'limit') ?? [];
+      const cells = rows.flatMap((row) => row.cells);
+      return cells
+        .filter(({ kind }) => kind === 'shared lock' || kind === 'shared write')
+        .map(({ kind, timestamp, text }) => `${kind} @ ${timestamp}: ${text}`);
+    };
+    const locked = 's0f0f0f0s1f1f1f1f0f0f1f1';
+    assert.deepEqual(await shared(locked), [
+      'shared lock @ 8: of Ben.drawn',
+      'shared lock @ 7: of Ann.drawn',
+    ]);
+    assert.deepEqual(await shared(`${locked}f0f0f0f1f1f1`), [
+      'shared write @ 10: of 8',
+      'shared write @ 9: of 7',
+    ]);
+  });
+
+  test('tells the prewrite of a lock without data from a heartbeat', async () => {
+    for (const [scenario, choices] of [
+      ['locked-ward', 's0f0f0f0'],
+      ['shared-limit', 's0f0f0f0'],
+    ] as const) {
+      const { pictures } = await tell(scenarioOf(scenario), readChoices(choices));
+      const lines = pictures.at(-1)?.messages.map(({ line }) => line);
+      assert.deepEqual(lines, ['prewrite', 'prewrite'], scenario);
+    }
+    const patient = { ...TRANSFER, deathIsKnown: false };
+    const { pictures } = await tell(patient, readChoices('s0n5t3000'));
+    assert.ok(pictures.at(-1)?.messages.some(({ line }) => line === 'heartbeat'));
   });
 });
 

@@ -65,7 +65,7 @@ export const FIGURE: readonly FigurePart[] = [
       {
         name: 'prewrite',
         text: 'prewrite, all rows at once: no lock, no record ≥ start then put data and lock at start',
-        why: 'P1: its own rollback record refuses it. P14, P19: any newer record, any lock. P22: it fails at once, and waits for nothing.',
+        why: 'P1: its own rollback record refuses it. P14, P19: any newer record, any lock. P90, P91: shared locks pass over one another only. P22: it fails at once, and waits for nothing.',
       },
       {
         name: 'look',

@@ -189,6 +189,15 @@ describe('a newcomer', () => {
     assert.equal(new Set(heights.slice(-2)).size, 2);
   });
 
+  test('sees the shared locks of a cell in a column of their own, as locks', async () => {
+    const page = await show('#shared-limit/s0f0f0f0s1f1f1f1f0f0f1f1');
+    await page.waitForSelector('td.shared.lock .cell + .cell');
+    const titles = await page.$$eval('.cells thead th', (all) => all.map((th) => th.textContent));
+    assert.deepEqual(titles, ['cell', 'data', 'lock', 'write', 'shared lock']);
+    const text = await page.textContent('.cells tr:has(td.shared.lock .cell)');
+    assert.match(text ?? '', /^all\.limit.*of Ben\.drawn.*of Ann\.drawn$/);
+  });
+
   test('sees the judge convict the engine without a rule, and not the one with it', async () => {
     const page = await show('#late-prewrite-copy');
     while (await page.isEnabled('#next')) await page.click('#next');

@@ -39,5 +39,11 @@ export {
 export type { TableDefinition } from './tables/index.ts';
 export * from './typed/index.ts';
 export { createTelemetry, type Telemetry, type TelemetryOptions } from './telemetry/index.ts';
-export type { CellAddress, Snapshot, Transaction } from './transaction/index.ts';
+export type {
+  CellAddress,
+  LockOptions,
+  ScanRange,
+  Snapshot,
+  Transaction,
+} from './transaction/index.ts';
 export { createMemoryBigtable } from './testing/memory-bigtable.ts';

@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import process from 'node:process';
 import { systemClock } from '../base/index.ts';
-import { ADDRESS, NAME, oneOf } from '../base/options.ts';
+import { ADDRESS, NAME, oneOf, type OptionRule } from '../base/options.ts';
 import type { Role } from '../rpc/roles.ts';
 import { auditDatabase } from './audit.ts';
 import { type Command, type CommandOption, type Given, wholeNumber } from './command-line.ts';
@@ -32,10 +32,16 @@ const LISTEN = (port: number): CommandOption => ({
   description: `where to listen (default: the address of the list that is this machine's; PERCOLATOR_LISTEN), port ${port} for example`,
 });
 
-/** Names with commas between them; the description says which. */
+const NAMES: OptionRule = {
+  expected: 'names with commas between them, none of them empty',
+  accepts: (value) => Array.isArray(value) && value.every(NAME.accepts),
+};
+
+/** The description says which names. */
 const LIST = (placeholder: string): Omit<CommandOption, 'description'> => ({
   placeholder,
   parse: (text) => text.split(','),
+  rule: NAMES,
 });
 
 const AT = wholeNumber('timestamp', 'as of this timestamp (default now)', 0);
@@ -390,8 +396,21 @@ async function waitForState(given: Given): Promise<number> {
   return process.exit(1); // A look that has no answer would keep the process alive.
 }
 
+/** The options of `percolator tables` by the one action that each is for. */
+const OPTIONS_OF = { list: ['json'], create: ['observed', 'shared', 'splits'], drop: ['yes'] };
+
+/** What is passed over was meant for something: perhaps the action was forgotten. */
+function checkOptionsOf(action: string, given: Given): void {
+  if (!Object.hasOwn(OPTIONS_OF, action)) return; // Refused with its own sentence.
+  for (const [of, options] of Object.entries(OPTIONS_OF)) {
+    const one = of === action ? undefined : options.find((option) => given.has(option));
+    if (one !== undefined) throw wrong(`--${one} is for percolator tables ${of}, not ${action}`);
+  }
+}
+
 async function administrateTables(given: Given): Promise<number> {
   const [action = 'list', table] = given.words;
+  checkOptionsOf(action, given);
   const configuration = configurationOf(given);
   if (action === 'list' && table === undefined) {
     return listTables(configuration, given.has('json'));

@@ -205,6 +205,14 @@ describe('a command line with a mistake gets one sentence:', () => {
       'percolator worker has no option --observer; the nearest is --observers',
     ],
     ['worker -o x', 'percolator worker has no option -o'],
+    [
+      'tables create t --shared a,,b',
+      "--shared must be names with commas between them, none of them empty, not [ 'a', '', 'b' ]",
+    ],
+    [
+      'tables create t --shared=',
+      "--shared must be names with commas between them, none of them empty, not [ '' ]",
+    ],
     ['worker --observers', '--observers needs a value: --observers <file>'],
     ['worker --observers --json', '--observers needs a value: --observers <file>'],
     ['worker --concurrency 0', '--concurrency must be a whole number of at least 1, not 0'],
@@ -225,6 +233,23 @@ describe('a command line with a mistake gets one sentence:', () => {
         code: 'INVALID_ARGUMENT',
         message: sentence,
       });
+    });
+  }
+});
+
+describe('an option of another action of percolator tables is refused:', () => {
+  for (const [line, sentence] of [
+    ['list --shared c', '--shared is for percolator tables create, not list'],
+    ['drop t --observed c --yes', '--observed is for percolator tables create, not drop'],
+    ['create t --yes', '--yes is for percolator tables drop, not create'],
+    ['--splits r', '--splits is for percolator tables create, not list'],
+  ] as const) {
+    test(line, async () => {
+      const command = COMMANDS.find(({ name }) => name === 'tables');
+      const given = command && parseCommandLine(command, line.split(' '));
+      assert.ok(given !== undefined && given !== 'help');
+      const run = async (): Promise<unknown> => command?.run(given);
+      await assert.rejects(run, { code: 'INVALID_ARGUMENT', message: sentence });
     });
   }
 });

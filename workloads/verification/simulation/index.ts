@@ -19,7 +19,7 @@ export { simulateStore, type StoreRunResult } from './hbase/store-run.ts';
 export { EVENT_FAULTS, type Knobs, MESSAGE_FAULTS } from './knobs.ts';
 export { withFollowers, withReverseScans } from './loads.ts';
 export { type SimulationPlan, planOf, type ProcessPlan } from './plan.ts';
-export { shrink } from './shrink.ts';
+export { shrink, SHRINKING_RUNS_MAX } from './shrink.ts';
 export { type Seeds, simulateSeeds } from './seeds.ts';
 export { type Result, type RunCounts, simulate } from './simulate.ts';
 export { tellStory } from './shrink.ts';

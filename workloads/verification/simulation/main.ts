@@ -17,6 +17,7 @@ import {
   type SimulationPlan,
   planOf,
   shrink,
+  SHRINKING_RUNS_MAX,
   simulateSeeds,
   tellStory,
 } from './index.ts';
@@ -85,13 +86,14 @@ await runExperiment(
     const [failed] = tally.failed;
     if (failed === undefined || signal.aborted) return found;
     keep(found);
-    progress.phase(`shrinking seed ${failed.seed}`, 0);
+    progress.phase(`shrinking seed ${failed.seed}, at most`, SHRINKING_RUNS_MAX, 'runs');
+    const onRun = (runs: number): void => progress.update(runs);
     const isKept = !noRegression;
     const plan = planOf(failed.seed, { follows, reverses });
     return findingsOf(
       tally,
       seeds,
-      await shrunkRun(failed, plan, { isKept, folder: run.folder, signal }),
+      await shrunkRun(failed, plan, { isKept, folder: run.folder, signal, onRun }),
     );
   },
 );
@@ -104,9 +106,15 @@ async function shrunkRun(
     isKept,
     folder,
     signal,
-  }: { readonly isKept: boolean; readonly folder: string; readonly signal: AbortSignal },
+    onRun,
+  }: {
+    readonly isKept: boolean;
+    readonly folder: string;
+    readonly signal: AbortSignal;
+    onRun(runs: number): void;
+  },
 ): Promise<Shrunk> {
-  const plan = await shrink(whole, claim, { signal });
+  const plan = await shrink(whole, claim, { signal, onRun });
   const story = await storyOf(plan);
   // First the plan, which took the longest: the page can be made from it again.
   const file = path.join(REGRESSIONS, `${claim.replaceAll(/[^a-z]+/gi, '-')}-${seed}.json`);

@@ -3,7 +3,8 @@
  *
  *     plan ─▶ leave out a process, a fault, another knob, half of a process's transactions, fewer,
  *             one transaction, an operation
- *               └─▶ does it still fail with the same claim? then continue from there
+ *               └─▶ does it still fail with the same claim? then continue from there: what was tried
+ *                   before it is tried again only at the end
  *          ─▶ again, until nothing more can be left out
  *
  * Shrinking works because a draw of chance depends on its purpose, not on the draws before it
@@ -12,28 +13,47 @@
 import type { ProcessPlan, SimulationPlan, TransactionPlan } from './plan.ts';
 import { simulate } from './simulate.ts';
 
+/** How many runs a search may make. */
+export const SHRINKING_RUNS_MAX = 2_000;
+
 /**
  * The smallest plan found, in at most `runsMax` runs, whose run breaks the claim. A `signal` that
- * aborts ends the search early.
+ * aborts ends the search early; `onRun` hears how many runs there were.
  */
 export async function shrink(
   plan: SimulationPlan,
   claim: string,
-  { runsMax = 2_000, signal }: { readonly runsMax?: number; readonly signal?: AbortSignal } = {},
+  {
+    runsMax = SHRINKING_RUNS_MAX,
+    signal,
+    onRun,
+  }: {
+    readonly runsMax?: number;
+    readonly signal?: AbortSignal;
+    onRun?(runs: number): void;
+  } = {},
 ): Promise<SimulationPlan> {
   let smallest = plan;
-  let runsLeft = runsMax;
-  for (;;) {
-    const smaller = await findSmaller();
+  let runs = 0;
+  for (let at = 0; ;) {
+    const smaller = (await findSmaller(at, Infinity)) ?? (await findSmaller(0, at));
     if (smaller === undefined) return smallest;
-    smallest = smaller;
+    ({ at, plan: smallest } = smaller);
   }
 
-  async function findSmaller(): Promise<SimulationPlan | undefined> {
+  /** Among the candidates from one to before another. */
+  async function findSmaller(
+    from: number,
+    before: number,
+  ): Promise<{ readonly at: number; readonly plan: SimulationPlan } | undefined> {
+    let at = -1;
     for (const candidate of candidates(smallest)) {
-      if (runsLeft-- <= 0 || signal?.aborted === true) return undefined;
+      at++;
+      if (at < from) continue;
+      if (at >= before || runs >= runsMax || signal?.aborted === true) return undefined;
+      onRun?.(++runs);
       const { violations } = await simulate(candidate);
-      if (violations.some((violation) => violation.claim === claim)) return candidate;
+      if (violations.some((violation) => violation.claim === claim)) return { at, plan: candidate };
     }
     return undefined;
   }

@@ -162,6 +162,22 @@ describe('the simulator', () => {
     assert.equal(runs, 0);
   });
 
+  test('shrinks to the one transaction that fails, and does not begin anew after each success', async (t) => {
+    t.mock.method(Transaction.prototype, 'delete', () => {
+      throw new Error('a bug');
+    });
+    let runs = 0;
+    const plan = { ...planOf(13), knobs: { ...planOf(13).knobs, messages: {}, events: {} } };
+    const onRun = (): void => void runs++;
+    const { processes } = await shrink(plan, 'engine: unexpected error', { onRun });
+    const all = processes.flatMap(({ transactions }) => transactions);
+    assert.deepEqual(
+      all.map(({ operations }) => operations.map((one) => one.do)),
+      [['delete']],
+    );
+    assert.ok(runs < 400, `${runs} runs`);
+  });
+
   test('does not shrink to a run that does not fail', async () => {
     const plan = planOf(13);
     assert.equal(await shrink(plan, 'no such claim', { runsMax: 3 }), plan);

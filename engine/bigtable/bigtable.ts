@@ -177,10 +177,10 @@ export interface Manifest {
   readonly conditionalBatch: boolean;
   /**
    * Mutations that a caller sends in one turn of the event loop are applied in the order sent. None
-   * is applied without all earlier ones, except those that are in doubt, or refused for what they
-   * say: a table or a column family that is not there, or an invalid argument (a key that is too
-   * long). No copy of a refused mutation arrives later. The engine then sends notifications and the
-   * commit of the primary back to back; it repeats notifications that are in doubt.
+   * is applied without all earlier ones of that turn, also where one is in doubt, except those that
+   * are refused for what they say: a table or a column family that is not there, or an invalid
+   * argument (a key that is too long). No copy of a refused mutation arrives later. The engine then
+   * sends notifications and the commit of the primary back to back.
    */
   readonly ordered: boolean;
   /** Splits given at creation come back from `sampleRowKeys`. */

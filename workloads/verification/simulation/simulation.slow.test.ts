@@ -162,7 +162,7 @@ describe('the simulator', () => {
     assert.equal(runs, 0);
   });
 
-  test('shrinks to the one transaction that fails, and does not begin anew after each success', async (t) => {
+  test('shrinks to the one transaction that fails, and does not start again after each success', async (t) => {
     t.mock.method(Transaction.prototype, 'delete', () => {
       throw new Error('a bug');
     });

@@ -117,7 +117,8 @@ export interface TableDefinition {
   readonly observedColumns?: readonly string[] | undefined;
   /**
    * Columns whose cells several transactions may lock at once: `lock(cell, { shared: true })`.
-   * Default none. Each commit that writes one of them looks for two more cells.
+   * Default none. Each commit that writes one of them looks for two more cells; a process of a
+   * version before there were shared locks does not, so update all processes first.
    */
   readonly sharedColumns?: readonly string[] | undefined;
   /**

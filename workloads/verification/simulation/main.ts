@@ -111,7 +111,7 @@ async function shrunkRun(
     readonly isKept: boolean;
     readonly folder: string;
     readonly signal: AbortSignal;
-    onRun(runs: number): void;
+    readonly onRun: (runs: number) => void;
   },
 ): Promise<Shrunk> {
   const plan = await shrink(whole, claim, { signal, onRun });

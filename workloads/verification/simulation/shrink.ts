@@ -30,7 +30,7 @@ export async function shrink(
   }: {
     readonly runsMax?: number;
     readonly signal?: AbortSignal;
-    onRun?(runs: number): void;
+    readonly onRun?: (runs: number) => void;
   } = {},
 ): Promise<SimulationPlan> {
   let smallest = plan;
